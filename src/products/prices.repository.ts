@@ -53,10 +53,13 @@ async function readPeriods(
   const isProduct = sql`(partner_id, product_id) = (${partnerId}, ${productId})`;
   const products = await productsFor(db, partnerId, sql`product_id = ${productId}`);
   const pending = raw(pendingRunId);
+  // Ranges of the primary key: with a condition of a column, the planner may read the versions of all partners by another index.
+  const place = raw('(partner_id, product_id, until_run_id)');
   const ended = sql`
-    select until_run_id, coalesce(run_id, 0) as run_id, created_at, ${raw(state)}
-    from product_versions where ${isProduct} and until_run_id < ${pending}`;
-  const newestFirst = raw('order by until_run_id desc limit 1');
+    select partner_id, product_id, until_run_id, coalesce(run_id, 0) as run_id, created_at, ${raw(state)}
+    from product_versions
+    where ${place} >= (${partnerId}, ${productId}, 0) and ${place} < (${partnerId}, ${productId}, ${pending})`;
+  const newestFirst = raw('order by partner_id desc, product_id desc, until_run_id desc limit 1');
   const statement = sql`
     with in_force as materialized (
       select coalesce(run_id, 0) as run_id, created_at, ${raw(state)}
@@ -77,15 +80,15 @@ async function readPeriods(
     ), at_begin as materialized (
       (
         select state from (${ended}) as ended where until_run_id > (select until_run_id from before)
-        order by until_run_id limit 1
+        order by partner_id, product_id, until_run_id limit 1
       )
       union all select state from in_force limit 1
     ), version as materialized (
-      select * from (${ended}) as ended where until_run_id > coalesce((
+      select until_run_id, run_id, created_at, state from (${ended}) as ended where ${place} > (${partnerId}, ${productId}, coalesce((
         select until_run_id from (${ended}) as ended
         where until_run_id <= (select until_run_id from before) and state is distinct from (select state from at_begin)
         ${newestFirst}
-      ), 0)
+      ), 0))
       union all select null, * from in_force
     ), compared as (
       select *, max(until_run_id) over () as last_run_id, state is distinct from lag(state) over (order by run_id)

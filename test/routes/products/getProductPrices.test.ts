@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { Knex } from 'knex';
 import { findPrices } from '../../../src/products/prices.repository';
 import {
   pricesOf as pricesFrom,
@@ -213,6 +214,34 @@ describe('GET /products/{product_id}/prices', () => {
         },
       );
       await fc.assert(property, casesFor('prices of any history', 80));
+    });
+
+    it('reads the versions of the product by their index, where most versions are its own', async () => {
+      const own = await startTestService();
+      const { A: id } = await writeHistory(own, await own.api.uploadFeed('sku,product_name\nA,A\n'), [
+        priced(day(1), '100'),
+      ]);
+      await own.db.raw(`
+        insert into catalog_versions (run_id, partner_id, effective_at)
+        select 10 + n, 1, now() - (5000 - n) * interval '1 hour' from generate_series(1, 5000) as n;
+        insert into product_versions (partner_id, product_id, until_run_id, run_id, feed_id, sku, product_name, created_at, collection)
+        select 1, product_id, 10 + n, 9 + n, feed_id, sku, product_name, created_at, collection
+        from products cross join generate_series(1, 5000) as n;
+        analyze catalog_versions; analyze product_versions;
+      `);
+      const statements: { sql: string; bindings: Knex.Value[] }[] = [];
+      own.pool.on('query', (statement: (typeof statements)[0]) => {
+        if (statement.sql.includes('in_force')) statements.push(statement);
+      });
+
+      await own.api.get(`/products/${id}/prices`);
+
+      const [{ sql, bindings }] = statements as [(typeof statements)[0]];
+      const text = `explain ${sql.replaceAll(/\$\d+/g, '?')}`;
+      const { rows } = await own.db.raw<{ rows: Record<string, string>[] }>(text, bindings);
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      expect(plan).toMatch(/using product_versions_pkey/);
+      expect(plan).not.toMatch(/product_versions_until_run_id|Seq Scan on (product|catalog)_versions/);
     });
 
     it('returns prices with all their digits', async () => {
