@@ -110,11 +110,17 @@ export async function enableEndpoint(db: Database, endpointId: number): Promise<
   return (await at(db, endpointId).update({ ...healthy, disabled_at: null, disabled_reason: null })) > 0;
 }
 
+/** Records an accepted event, unless another transaction has locked the endpoint. */
 export async function recordSuccess(db: Database, endpointId: number): Promise<void> {
-  await at(db, endpointId).update(healthy);
+  await db<EndpointRow>('webhook_endpoints')
+    .whereIn('webhook_endpoint_id', unlocked(db, endpointId))
+    .update(healthy);
 }
 
-/** Records a failed attempt, and pauses the endpoint after some in a row. */
+/**
+ * Records a failed attempt, and pauses the endpoint after some in a row; unless another transaction has locked it, for which the
+ * few connections of the queue must not wait.
+ */
 export async function recordFailure(db: Database, endpointId: number, reason: string): Promise<void> {
   const { pauseAfterFailures, pauseSeconds, pauseSecondsMax } = webhookPause;
   await db.raw(
@@ -125,7 +131,9 @@ export async function recordFailure(db: Database, endpointId: number, reason: st
          now() + least(:pauseSecondsMax, :pauseSeconds * power(2, least(failures_in_a_row + 1 - :pauseAfterFailures, 20)))
            * interval '1 second'
        end
-     where webhook_endpoint_id = :endpointId`,
+     where webhook_endpoint_id in (
+       select webhook_endpoint_id from webhook_endpoints where webhook_endpoint_id = :endpointId for update skip locked
+     )`,
     { endpointId, reason, pauseAfterFailures, pauseSeconds, pauseSecondsMax },
   );
 }
@@ -133,6 +141,9 @@ export async function recordFailure(db: Database, endpointId: number, reason: st
 export async function countDiscarded(db: Database, endpointId: number, events: number): Promise<void> {
   await at(db, endpointId).increment('given_up', events);
 }
+
+const unlocked = (db: Database, endpointId: number) =>
+  at(db, endpointId).select('webhook_endpoint_id').forUpdate().skipLocked();
 
 function at(db: Database, endpointId: number) {
   return db<EndpointRow>('webhook_endpoints').where('webhook_endpoint_id', endpointId);

@@ -168,3 +168,24 @@ describe('a disabled endpoint whose events cannot be discarded', () => {
     await service.db.raw('drop trigger refuse on webhook_deliveries');
   });
 });
+
+describe('an endpoint that another transaction has locked', () => {
+  it('has its failed deliveries rescheduled without a connection that waits', async () => {
+    const receiver = await startReceiver();
+    receiver.answer = () => ({ status: 500 });
+    const id = await sendTo(service.db, receiver.url);
+    const lock = await service.db.transaction();
+    await lock.raw('select from webhook_endpoints where webhook_endpoint_id = ? for update', [id]);
+
+    await upload();
+
+    const rescheduled = { is_being_sent: false, attempts: 1, last_result: 'HTTP 500' };
+    await eventually(
+      'it is rescheduled',
+      async () => {
+        expect(await pendingOf(id)).toMatchObject([rescheduled]);
+      },
+      30,
+    ).finally(() => lock.rollback());
+  });
+});
