@@ -24,7 +24,7 @@ export function metricsPage(): string {
       ]),
     ),
     'The label `outcome` of requests has the [outcomes of the log](log-fields.md#outcomes). The figures of the pool `etl` are up' +
-      ' to a second old, those of `catalog_queue_*`, `catalog_webhook_deliveries_waiting`, `catalog_*_oldest_*`, `catalog_sales_*` and `catalog_search_*` up to' +
+      ' to a second old, those of `catalog_queue_*`, `catalog_webhook_deliveries_waiting`, `catalog_*_oldest_*`, `catalog_source_fetches_running`, `catalog_sales_*` and `catalog_search_*` up to' +
       ' five seconds; the latter are absent while the database cannot be asked, and the same on each process: take their maximum.',
     'Metrics that begin with `process_` and `nodejs_` are the' +
       ' [defaults of prom-client](https://github.com/siimon/prom-client#default-metrics): memory, processor time, handles,' +

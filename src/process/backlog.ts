@@ -3,7 +3,7 @@ import type { Database } from '../db/database';
 import type { Log } from '../shared/log';
 import { measureQueue } from '../runs/queue-state.repository';
 import { measureSearchLag } from '../products/search-index';
-import { measureFetchLag } from '../sources/claims.repository';
+import { measureFetches } from '../sources/claims.repository';
 import { countFailing } from '../sources/sources.repository';
 import { countStalePartners } from '../sources/stale-partners.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
@@ -16,7 +16,7 @@ const measureMilliseconds = 5_000;
 const measures: { [Name in keyof Backlog]: (db: Database) => Promise<Backlog[Name]> } = {
   queue: measureQueue,
   webhookDeliveries: measureDeliveries,
-  fetchLagSeconds: measureFetchLag,
+  fetches: measureFetches,
   salesLagSeconds: measureSalesLag,
   failingSources: countFailing,
   stalePartners: countStalePartners,

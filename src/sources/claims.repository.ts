@@ -126,17 +126,23 @@ export async function isPartnerWaiting(db: Database): Promise<boolean> {
 }
 
 /**
- * Measures how long work of sources has waited, in seconds: the oldest fetch that is due, or time of a schedule that no worker has
- * noticed. 0 when nothing waits.
+ * Counts the fetches in progress, and measures how long the oldest work of sources has waited, in seconds. That is a fetch that is
+ * due and can be claimed, or a time of a schedule that no worker has noticed. 0 when nothing waits.
  */
-export async function measureFetchLag(db: Database): Promise<number> {
-  const { rows } = await db.raw<{ rows: [{ seconds: number }] }>(
-    `select cast(greatest(extract(epoch from now() - least(
-       (select min(next_attempt_at) from source_fetches where ${isDue}),
-       (select min(next_slot_at) from sources)
-     )), 0) as double precision) as seconds`,
+export async function measureFetches(db: Database): Promise<{ oldestSeconds: number; running: number }> {
+  const { rows } = await db.raw<{ rows: [{ oldestSeconds: number; running: number }] }>(
+    `with ${busySql}
+     select cast(coalesce((select sum(running) from busy), 0) as double precision) as running,
+       cast(greatest(extract(epoch from now() - least(
+         (
+           select min(next_attempt_at) from source_fetches join sources using (source_id) left join busy using (partner_id)
+           where ${isDue} and coalesce(running, 0) < :perPartner
+         ),
+         (select min(next_slot_at) from sources)
+       )), 0) as double precision) as "oldestSeconds"`,
+    { perPartner: fetchesPerPartner },
   );
-  return rows[0].seconds;
+  return rows[0];
 }
 
 /** Renews the lease. @returns whether the attempt still has it */

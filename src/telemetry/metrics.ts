@@ -19,7 +19,7 @@ const rowOutcomes = ['inserted', 'updated', 'unchanged', 'skipped'] as const;
 export interface Backlog {
   queue: { runs: number; oldestSeconds: number; running: number };
   webhookDeliveries: { count: number; oldestSeconds: number };
-  fetchLagSeconds: number;
+  fetches: { oldestSeconds: number; running: number };
   salesLagSeconds: number;
   searchLagSeconds: number;
   failingSources: number;
@@ -106,7 +106,12 @@ export const serviceMetrics = {
   catalog_source_oldest_fetch_seconds: {
     type: 'gauge',
     labels: {},
-    help: 'How long the oldest due fetch of a source, or time of its schedule, has waited. 0 when none waits.',
+    help: 'How long the oldest due fetch of a source, or time of its schedule, has waited. Not those of a partner with two in progress. 0 when none waits.',
+  },
+  catalog_source_fetches_running: {
+    type: 'gauge',
+    labels: {},
+    help: 'Fetches of sources in progress, of all processes on the database.',
   },
   catalog_source_fetches_total: {
     type: 'counter',
@@ -235,7 +240,8 @@ export class Metrics {
       'catalog_webhook_oldest_delivery_seconds',
       ({ webhookDeliveries }) => webhookDeliveries?.oldestSeconds,
     );
-    addGauge('catalog_source_oldest_fetch_seconds', ({ fetchLagSeconds }) => fetchLagSeconds);
+    addGauge('catalog_source_oldest_fetch_seconds', ({ fetches }) => fetches?.oldestSeconds);
+    addGauge('catalog_source_fetches_running', ({ fetches }) => fetches?.running);
     addGauge('catalog_sources_failing', ({ failingSources }) => failingSources);
     addGauge('catalog_partners_stale', ({ stalePartners }) => stalePartners);
     addGauge('catalog_sales_rollup_lag_seconds', ({ salesLagSeconds }) => salesLagSeconds);

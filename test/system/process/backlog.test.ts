@@ -2,6 +2,7 @@ import { rollUpSales } from '../../../src/analytics/sales-rollup';
 import { measureBacklog } from '../../../src/process/backlog';
 import type { Backlog } from '../../../src/telemetry/metrics';
 import { indexBacklog } from '../../../src/products/search-index';
+import { claimFetches } from '../../../src/sources/claims.repository';
 import { startTestService, type TestService } from '../../support/service';
 import { putSource, sourcePath } from '../../support/source-requests';
 import { sendTo } from '../../support/webhooks';
@@ -31,7 +32,7 @@ describe('the backlog', () => {
     expect(await measure()).toEqual({
       queue: { runs: 0, oldestSeconds: 0, running: 0 },
       webhookDeliveries: { count: 0, oldestSeconds: 0 },
-      fetchLagSeconds: 0,
+      fetches: { oldestSeconds: 0, running: 0 },
       salesLagSeconds: 0,
       failingSources: 0,
       stalePartners: 0,
@@ -78,9 +79,9 @@ describe('the backlog', () => {
     expect((await deliveries())[1]).toBe(0);
   });
 
-  it('has how long the oldest fetch waits, or the time of a schedule that nothing works on', async () => {
+  it('has the fetches in progress, and how long the oldest waits or a time of a schedule that nothing works on', async () => {
     const schedule = { cron: '0 0 1 1 *', time_zone: 'UTC' };
-    const minutes = async () => Math.floor((await measure()).fetchLagSeconds / 60);
+    const minutes = async () => Math.floor((await measure()).fetches.oldestSeconds / 60);
     await putSource(service.api, 'One', 'yearly', { url: 'http://localhost/', schedule });
     expect(await minutes()).toBe(0);
 
@@ -92,8 +93,26 @@ describe('the backlog', () => {
     expect(await minutes()).toBe(60);
     await service.db('source_fetches').update({ status: 'running' });
     expect(await minutes()).toBe(60);
+    expect((await measure()).fetches.running).toBe(0);
+    const inTen = service.db.raw("now() + interval '10 minutes'");
+    await service.db('source_fetches').update({ next_attempt_at: inTen });
+    expect((await measure()).fetches).toEqual({ oldestSeconds: 0, running: 1 });
     await service.db('source_fetches').update({ status: 'failed', finished_at: hourAgo() });
-    expect(await minutes()).toBe(0);
+    expect((await measure()).fetches).toEqual({ oldestSeconds: 0, running: 0 });
+  });
+
+  it('counts no fetch as late that waits for others of its partner', async () => {
+    for (const name of ['a', 'b', 'c']) {
+      await putSource(service.api, 'Busy', name, { url: 'http://localhost/' });
+      await service.api.post(`${sourcePath('Busy', name)}/fetch`);
+    }
+    await service.db('source_fetches').where('status', 'queued').update({ next_attempt_at: hourAgo() });
+    const minutes = async () => Math.floor((await measure()).fetches.oldestSeconds / 60);
+
+    expect(await claimFetches(service.db, 1)).toHaveLength(1);
+    expect(await minutes()).toBe(60);
+    expect(await claimFetches(service.db, 8)).toHaveLength(1);
+    expect((await measure()).fetches).toEqual({ oldestSeconds: 0, running: 2 });
   });
 
   it('has the age of the oldest order outside the sales sums', async () => {
