@@ -12,8 +12,13 @@ const spreadSeconds = 60;
 /** Sources that one transaction schedules. */
 const sourcesPerBatch = 500;
 
+const minuteMilliseconds = 60_000;
+
 /** A schedule that cannot be computed is tried again after this time: another process may know its time zone. */
-const retryMilliseconds = 3600 * 1000;
+const retryMilliseconds = 60 * minuteMilliseconds;
+
+/** How far a retry is beyond a whole minute. Slots are whole minutes. */
+const retryOffsetMilliseconds = 1_000;
 
 /** Finds the next time of a schedule; null without one, or while it does not apply. */
 export function nextSlotOf(
@@ -33,7 +38,7 @@ interface SchedulerOptions {
 
 /**
  * Queues a fetch for each source that is due: one, however many slots were missed. Safe concurrently in several processes.
- * The fetch of a source whose schedule cannot be computed has failed; the others are not concerned.
+ * Of a source whose schedule cannot be computed, the slot that is due is fetched, and each retry recorded as failed.
  * @returns the number of sources
  */
 export async function scheduleDue(
@@ -65,14 +70,23 @@ function slotOf(
     return { ...slot, nextSlotAt: nextSlotOf(definition, now), failureReason: null };
   } catch (error) {
     log?.warn({ err: error, source_id: sourceId }, 'failed to compute the schedule of a source');
+    const nextSlotAt = retryAfter(now);
+    if (!slotAt || !isRetry(slotAt)) return { ...slot, nextSlotAt, failureReason: null };
     const { message } = new FetchFailure(
       'schedule_unreadable',
       'The times of the schedule cannot be computed: send the source with another schedule, or update the service.',
       { detail: (error as Error).message },
     );
-    return { ...slot, nextSlotAt: new Date(now.getTime() + retryMilliseconds), failureReason: message };
+    return { ...slot, nextSlotAt, failureReason: message };
   }
 }
+
+function retryAfter(now: Date): Date {
+  const time = now.getTime() + retryMilliseconds;
+  return new Date(time - (time % minuteMilliseconds) + retryOffsetMilliseconds);
+}
+
+const isRetry = (slotAt: Date) => slotAt.getTime() % minuteMilliseconds !== 0;
 
 async function databaseTime(db: Database): Promise<Date> {
   const { rows } = await db.raw<{ rows: [{ now: Date }] }>('select clock_timestamp() as now');

@@ -155,7 +155,7 @@ describe('a slot', () => {
     ]);
   });
 
-  it('fails alone where its schedule cannot be computed, is tried again each hour, and is made up for', async () => {
+  it('is fetched where the next cannot be computed, which fails alone each hour, and is made up for', async () => {
     const unknown = { ...daily, schedule: { cron: '30 5 * * *', time_zone: 'Mars/Olympus' } };
     await sendTo(service.db, 'http://localhost/');
     for (const name of ['a', 'b', 'c']) await store(name, '2026-03-02T05:30:00Z');
@@ -169,19 +169,24 @@ describe('a slot', () => {
 
     await scheduleDue(service.db, { now: at('2026-03-02T05:30:00Z') });
 
-    for (const name of ['a', 'c']) {
-      expect(await fetchesOf(name)).toMatchObject([{ status: 'queued' }]);
-      expect(await nextOf(name)).toBe('2026-03-03T05:30:00.000Z');
-    }
-    const [failed] = await fetchesOf('b');
-    expect(failed).toMatchObject({ status: 'failed', slot_at: '2026-03-02T05:30:00.000Z', attempts: 0 });
+    for (const name of ['a', 'b', 'c'])
+      expect(await fetchesOf(name)).toMatchObject([
+        { status: 'queued', slot_at: '2026-03-02T05:30:00.000Z' },
+      ]);
+    for (const name of ['a', 'c']) expect(await nextOf(name)).toBe('2026-03-03T05:30:00.000Z');
+    expect(await nextOf('b')).toBe('2026-03-02T06:30:01.000Z');
+    await scheduleDue(service.db, { now: at('2026-03-02T06:30:01Z') });
+    const [failed, ...others] = await fetchesOf('b');
+    expect(others).toMatchObject([{ status: 'queued' }]);
+    expect(failed).toMatchObject({ status: 'failed', slot_at: '2026-03-02T06:30:01.000Z', attempts: 0 });
     expect(failed!.failure_reason).toBe(
       'schedule_unreadable (Invalid time zone specified: Mars/Olympus): The times of the schedule cannot be ' +
         'computed: send the source with another schedule, or update the service.',
     );
-    expect(await nextOf('b')).toBe('2026-03-02T06:30:00.000Z');
-    for (const hour of ['06', '07', '08', '09'])
-      await scheduleDue(service.db, { now: at(`2026-03-02T${hour}:30:00Z`) });
+    expect(await nextOf('b')).toBe('2026-03-02T07:30:01.000Z');
+    await endAll();
+    for (const hour of ['07', '08', '09', '10'])
+      await scheduleDue(service.db, { now: at(`2026-03-02T${hour}:30:59Z`) });
     expect((await service.api.get(sourcePath(partner, 'b'))).body).toMatchObject({
       state: 'failing',
       failures_in_a_row: 5,
@@ -191,7 +196,7 @@ describe('a slot', () => {
     ]);
     await replace(definition);
 
-    await scheduleDue(service.db, { now: at('2026-03-02T10:30:00Z') });
+    await scheduleDue(service.db, { now: at('2026-03-02T11:30:01Z') });
 
     expect((await fetchesOf('b'))[0]).toMatchObject({ status: 'queued' });
     expect(await nextOf('b')).toBe('2026-03-03T05:30:00.000Z');
