@@ -16,7 +16,7 @@ import { formatsMax } from '../../src/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/header';
 import { recordBytes } from '../../src/feed-format/columns';
 import { issuesKept } from '../../src/etl/row-issues';
-import { concurrentDownloadsMax, transferTurns, waitingTransfersMax } from '../../src/shared/transfer-limit';
+import { concurrentDownloadsMax, transferRules, waitingTransfersMax } from '../../src/shared/transfer-limit';
 import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
 import { databaseAcquireMilliseconds } from '../../src/db/database';
@@ -215,7 +215,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Transfers of each kind that wait; their wait',
-      `${waitingTransfersMax}; ${duration(transferTurns.waitMilliseconds)}`,
+      `${waitingTransfersMax}; ${duration(transferRules.waitMilliseconds)}`,
       '503',
       'Each has up to 200 kB of received bytes in its buffers; clients time out.',
     ],
@@ -362,19 +362,19 @@ const shares: string[][] = [
   ],
 ];
 
-const { patienceMilliseconds, slowBytesPerSecond } = transferTurns;
+const { patienceMilliseconds, slowBytesPerSecond } = transferRules;
 
 const sharesText = [
   'A caller has at most half of the slots of each kind of transfer in a process, at least one. The caller is the partner' +
     ' that the API key is limited to, or else the key together with the partner that the request names or concerns. An' +
     ' upload whose `partner_name` comes after its file counts for its key alone.',
   'Without a free slot, a transfer waits. A slot goes to the key with the fewest, then to the caller with the fewest, then to' +
-    ' the one whose turn is the longest ago. While somebody waits:',
+    ' the one that was served the longest ago. While there are waiters:',
   [
-    `- A transfer below ${bytes(slowBytesPerSecond)} per second is evicted, the slowest first. Only time in which the service waits` +
-      ' for the client counts: the last ten seconds, at least five.',
-    `- Who waits for ${duration(patienceMilliseconds)} without a slot gets one of the key with most slots, if that has two, or else` +
-      ' of the caller with most: the slowest of its transfers is evicted.',
+    `- If all transfers of a key together are below ${bytes(slowBytesPerSecond)} per second, the slowest of them is evicted for another` +
+      ' caller. Only time in which the service waits for the client counts: the last ten seconds, at least five.',
+    `- A waiter without a slot gets one after ${duration(patienceMilliseconds)}: of the key with most slots, if that has two, or else of` +
+      ' the caller with most. The slowest of its transfers is evicted.',
   ].join('\n'),
 ];
 

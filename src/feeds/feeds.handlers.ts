@@ -51,9 +51,14 @@ export function feedHandlers(
   | 'inspectFeed'
 > {
   return {
-    async uploadFeed({ form, headers, caller, log, reply }) {
+    async uploadFeed({ form, headers, caller, refusal, log, reply }) {
       const key = idempotencyKeyOf({ caller, headers });
-      const outcome = await receiveFeedIdempotently(form, key, { ...context, caller, log }, receiptBody);
+      const outcome = await receiveFeedIdempotently(
+        form,
+        key,
+        { ...context, caller, refusal, log },
+        receiptBody,
+      );
       const { responseBody } = outcome;
       return reply(201, responseBody, {
         Location: `/feeds/${responseBody.feed_id}`,
@@ -84,7 +89,7 @@ export function feedHandlers(
       return reply(200, feedBody(feed));
     },
 
-    async downloadFeedFile({ path, headers, caller, client, reply }) {
+    async downloadFeedFile({ path, headers, caller, client, refusal, reply }) {
       const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
       requireRawFile(feed);
       const sizeBytes = feed.size_bytes;
@@ -103,7 +108,7 @@ export function feedHandlers(
         'Content-Disposition': contentDisposition(feed.filename),
       };
       const range = selected === 'all' ? undefined : selected;
-      const content = await downloads.open({ ...holderOf(caller, feed.partner_name), client }, () =>
+      const content = await downloads.open({ ...holderOf(caller, feed.partner_name), client, refusal }, () =>
         openFeedFile(context.objectStore, feed, range),
       );
       const file = new EncodedFile(content, await rawCharset(feed, content, range));
@@ -131,9 +136,9 @@ export function feedHandlers(
       });
     },
 
-    async inspectFeed({ form, caller, reply }) {
+    async inspectFeed({ form, caller, refusal, reply }) {
       const { db, uploadBytesMax, uploadLimits, defaultCurrency } = context;
-      const admission = { db, caller, uploadLimits };
+      const admission = { db, caller, uploadLimits, refusal };
       const inspection = await inspectFeed(form, uploadBytesMax, admission, defaultCurrency);
       return reply(200, inspectionBody(inspection));
     },

@@ -143,7 +143,6 @@ export async function receiveFeedIdempotently<T extends object>(
   if (key && !(await isUnclaimed(context.db, key))) throw idempotentRequestInProgress();
   return admitUpload(body, context, {
     options: { loadFields: loadFieldNames, hasDefaultFormat: true },
-    storesFile: true,
     refuse: async (upload) => {
       await readUpload(upload, context, discardContent);
       throw upload.form.refusal()!;

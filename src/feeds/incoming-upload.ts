@@ -3,7 +3,7 @@ import { requestTimedOut } from '../shared/errors';
 import type { FormPart, MultipartBody } from '../http/multipart';
 import { holderOf, type Caller } from '../shared/caller';
 import type { FeedFormat } from '../feed-format/format-definition';
-import { TransferLimit } from '../shared/transfer-limit';
+import { TransferLimit, type TransferRequest } from '../shared/transfer-limit';
 import { discardContent, UploadForm, type FilePart, type UploadFormOptions } from './upload-form';
 
 /** An upload, read up to the beginning of its file. */
@@ -21,17 +21,17 @@ interface UploadLimits {
   forms: TransferLimit;
   /** Requests whose file has begun, counted per partner. */
   files: TransferLimit;
-  /** Of these, those that store a file which may be large. */
-  largeFiles: TransferLimit;
+  /** Requests whose form is refused, while their file is read. */
+  refused: TransferLimit;
 }
 
-/** Maximum number of forms that are read up to their file: each has half a megabyte of memory at most. */
+/** Maximum number of forms that are read up to their file, and of those that are refused: each has half a megabyte of memory. */
 export const concurrentForms = 32;
 
-/** A longer body, or one of unknown length, is large: it may take minutes, and as many bytes as the object store buffers. */
+/** Maximum size of the body of a small upload: another one may take minutes, and as much memory as the object store buffers. */
 export const smallUploadBytes = 1024 * 1024;
 
-/** Returns how many of the permits of uploads large files may have: small ones wait for none of them. */
+/** Returns how many of the permits of uploads large ones may have, so that small ones wait for none of them. */
 export const largeUploadsOf = (concurrentUploads: number) => Math.max(1, Math.floor(concurrentUploads / 2));
 
 /** @param concurrentUploads - maximum number of files in progress */
@@ -39,12 +39,17 @@ export function createUploadLimits(concurrentUploads: number): UploadLimits {
   const largeMax = largeUploadsOf(concurrentUploads);
   return {
     forms: new TransferLimit({ capacity: concurrentForms, what: 'forms of uploads' }),
-    files: new TransferLimit({ capacity: concurrentUploads, what: 'uploads and inspections' }),
-    largeFiles: new TransferLimit({ capacity: largeMax, what: 'uploads of large files' }),
+    files: new TransferLimit({
+      capacity: concurrentUploads,
+      largeMax,
+      largeMaxPerHolder: Math.max(1, Math.floor(largeMax / 2)),
+      what: 'uploads and inspections',
+    }),
+    refused: new TransferLimit({ capacity: concurrentForms, what: 'refused uploads' }),
   };
 }
 
-export interface UploadAdmission {
+export interface UploadAdmission extends Pick<TransferRequest, 'refusal'> {
   db: Database;
   caller: Caller;
   uploadLimits: UploadLimits;
@@ -53,37 +58,41 @@ export interface UploadAdmission {
 /** What is done with the file of an upload. */
 interface UploadWork<T> {
   options: UploadFormOptions;
-  /** Whether `receive` stores the file; else it keeps its beginning. */
-  storesFile: boolean;
   /** Called with a permit. */
   receive: (upload: IncomingUpload) => Promise<T>;
-  /** Called without one if the form is refused, whatever follows. Reads the upload, keeps nothing of it, and throws. */
+  /** Reads an upload that is refused for its form, whatever follows; stores nothing, and throws. */
   refuse: (upload: IncomingUpload) => Promise<never>;
 }
 
 /**
  * Reads a form up to its file, and waits for a permit before it reads on. If `partner_name` comes after the file, the permit
  * counts for the API key.
- * @throws request_timeout when evicted for another caller; unavailable, invalid_shape, partner_not_allowed; errors of
- *   the body and of `work`
+ * @throws request_timeout when evicted for another caller; unavailable, invalid_shape, partner_not_allowed; the `refusal`;
+ *   errors of the body, of `receive` and of `refuse`
  */
 export async function admitUpload<T>(
   { parts, sender: client, announcedBytes = Infinity, abort }: MultipartBody,
-  { db, caller, uploadLimits: { forms, files, largeFiles } }: UploadAdmission,
-  { options, storesFile, receive, refuse }: UploadWork<T>,
+  { db, caller, uploadLimits: { forms, files, refused }, refusal }: UploadAdmission,
+  { options, receive, refuse }: UploadWork<T>,
 ): Promise<T> {
   const form = new UploadForm(db, caller.partnerName, options);
   const evict = () => abort(requestTimedOut());
+  const formRequest = { ...holderOf(caller), client, refusal };
+  const askedAt = performance.now();
+  let waitedMilliseconds = 0;
+  const readForm = () => {
+    waitedMilliseconds = performance.now() - askedAt;
+    return readToFile(parts, form);
+  };
   try {
-    const file = await forms.run({ ...holderOf(caller), client }, evict, () => readToFile(parts, form));
+    const file = await forms.run(formRequest, evict, readForm);
     if (!file) throw form.refusal()!;
     const format = await form.findFormat();
     const upload = { form, file, format, readRest: () => readRest(parts, form) };
-    if (form.isRefused) return await refuse(upload);
-    const request = { ...holderOf(caller, form.partnerName), client };
-    const work = () => files.run(request, evict, () => receive(upload));
-    const isLarge = storesFile && announcedBytes > smallUploadBytes;
-    return await (isLarge ? largeFiles.run(request, evict, work) : work());
+    if (form.isRefused) return await refused.run(formRequest, evict, () => refuse(upload));
+    const isLarge = announcedBytes > smallUploadBytes;
+    const request = { ...formRequest, ...holderOf(caller, form.partnerName), isLarge, waitedMilliseconds };
+    return await files.run(request, evict, () => receive(upload));
   } finally {
     await parts.return();
   }

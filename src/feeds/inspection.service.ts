@@ -38,7 +38,6 @@ export async function inspectFeed(
   return admitUpload(body, admission, {
     // Without `format`, the file is to be described as it is.
     options: { loadFields: ['format'], hasDefaultFormat: false },
-    storesFile: false,
     refuse: async ({ form, file, readRest }) => {
       await readBeginning(file, fileBytesMax);
       await readRest();

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
 import type { Caller, KeyInUse } from '../shared/caller';
-import type { ShapeError } from '../shared/errors';
+import type { ServiceError, ShapeError } from '../shared/errors';
 import type { Log } from '../shared/log';
 import type { Peer } from '../shared/stall-detector';
 import type { EncodedFile } from './encoded-file';
@@ -66,7 +66,9 @@ export interface Call<O extends OperationId> {
   log: Log;
   /** The client, as it receives responses on the connection. */
   client: Peer;
-  /** Whether the client has disconnected, its key is gone, or the process shuts down, so that waits must end. */
+  /** Returns why waits must end: the client has disconnected, its key is gone, or the process shuts down. */
+  refusal: () => ServiceError | undefined;
+  /** Whether there is a `refusal`. */
   isAborted: () => boolean;
   reply: <S extends Status<O>>(
     status: S,

@@ -1,4 +1,5 @@
 import type { Caller, KeyInUse } from '../shared/caller';
+import { unauthorized, unavailable, type ServiceError } from '../shared/errors';
 import type { Log } from '../shared/log';
 import { makeReply } from './contract';
 import type { Exchange } from './exchange';
@@ -33,6 +34,7 @@ export class HandlerCall {
   readonly key: KeyInUse | undefined;
   readonly requestId: string;
   readonly client: Peer;
+  readonly refusal: () => ServiceError | undefined;
   readonly isAborted: () => boolean;
   readonly reply = makeReply;
 
@@ -53,7 +55,12 @@ export class HandlerCall {
     this.key = exchange.keyCheck;
     const { socket } = exchange.request;
     this.client = readerOf(socket);
-    this.isAborted = () => socket.destroyed || isDraining() || (this.key?.isGone() ?? false);
+    this.refusal = () => {
+      if (this.key?.isGone()) return unauthorized();
+      if (socket.destroyed) return unavailable('the client disconnected');
+      return isDraining() ? unavailable('the process is shutting down') : undefined;
+    };
+    this.isAborted = () => this.refusal() !== undefined;
   }
 
   get log(): Log {

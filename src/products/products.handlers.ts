@@ -117,10 +117,10 @@ export function productHandlers(
       return reply(200, page.body, cacheHeaders(page));
     },
 
-    async downloadPartnerProducts({ path, query, caller, client, isAborted, reply }) {
+    async downloadPartnerProducts({ path, query, caller, client, refusal, isAborted, reply }) {
       const { partner_id, partner_name } = await getPartner(db, path.partner_name, caller.partnerName);
       const format = query.format ? await getFormatOfQuery(db, query.format, partner_name) : undefined;
-      const holder = { ...holderOf(caller, partner_name), client };
+      const holder = { ...holderOf(caller, partner_name), client, refusal };
       const file = await downloads.open(holder, async () =>
         format
           ? openFormattedProductFile(db, partner_id, format, isAborted)

@@ -6,10 +6,9 @@ import type { Encoding } from '../feed-format/decode-text';
 import { charsetOf } from '../feed-format/file-charset';
 import { formatId, parseId } from '../shared/ids';
 import { holderOf, type Caller, type PartnerScope } from '../shared/caller';
-import type { Peer } from '../shared/stall-detector';
 import { findRunTarget } from './queue.repository';
 import type { RunWorker } from './worker';
-import type { TransferLimit } from '../shared/transfer-limit';
+import type { TransferLimit, TransferRequest } from '../shared/transfer-limit';
 import { findValidationJob, type ValidationJobRow } from '../jobs/jobs.repository';
 import { getJob } from '../jobs/jobs.service';
 
@@ -34,7 +33,7 @@ interface RejectsFile {
 export async function openRejects(
   { db, worker, downloads }: RejectsContext,
   id: string,
-  { caller, client }: { caller: Caller; client: Peer },
+  { caller, ...transfer }: { caller: Caller } & Pick<TransferRequest, 'client' | 'refusal'>,
 ): Promise<RejectsFile> {
   const job = await getFinishedJob(db, id, caller.partnerName);
   const found = new Set(job.issue_counts.map(({ code }) => code));
@@ -48,7 +47,7 @@ export async function openRejects(
   const { feedId, partnerId, rawFileRemovedAt, encoding } = target;
   if (rawFileRemovedAt) throw rawFileRemoved(formatId('FD', feedId), rawFileRemovedAt);
   try {
-    const holder = { ...holderOf(caller, partnerId), client };
+    const holder = { ...holderOf(caller, partnerId), ...transfer };
     const content = await downloads.open(holder, () => worker.rejects(request));
     return { content, charset: encoding ? await charsetOf(content, encoding) : 'utf-8' };
   } catch (error) {

@@ -100,9 +100,9 @@ export function runHandlers(
       });
     },
 
-    async downloadJobRejects({ path, caller, client, reply }) {
+    async downloadJobRejects({ path, caller, client, refusal, reply }) {
       const context = { db, worker, downloads };
-      const { content, charset } = await openRejects(context, path.job_id, { caller, client });
+      const { content, charset } = await openRejects(context, path.job_id, { caller, client, refusal });
       return reply(200, new EncodedFile(content, charset), {
         'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
       });

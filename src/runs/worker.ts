@@ -101,28 +101,14 @@ export function startRunWorker({
   observe?: (run: RunRecord) => void;
 }): RunWorker {
   const largeMax = Math.max(1, concurrentRuns - 1);
-  const shared = {
+  const slots = new ConcurrencyLimit({
+    capacity: concurrentRuns,
     maxPerHolder: concurrentRunsOfPartner,
+    largeMax,
     maxWaiting: waitingRuns + concurrentRuns,
     what: 'runs and plans',
-  };
-  const slots = new ConcurrencyLimit({ ...shared, capacity: concurrentRuns });
-  const slotsForLarge = new ConcurrencyLimit({ ...shared, capacity: largeMax });
+  });
   const here = new Map<number, 'waiting' | 'running'>();
-
-  async function acquireSlot(holder: string, isLarge: boolean, signal?: AbortSignal): Promise<Release> {
-    const releaseLarge = isLarge ? await slotsForLarge.acquire({ holder, signal }) : () => undefined;
-    try {
-      const release = await slots.acquire({ holder, signal });
-      return () => {
-        release();
-        releaseLarge();
-      };
-    } catch (error) {
-      releaseLarge();
-      throw error;
-    }
-  }
 
   async function observedRun(claim: Claim): Promise<RunOutcome> {
     const startedAt = performance.now();
@@ -177,7 +163,7 @@ export function startRunWorker({
   async function claimRuns({ holder, takesLarge }: (typeof claimers)[number]): Promise<void> {
     let outcome: RunOutcome;
     do {
-      const release = await acquireSlot(holder, takesLarge, stopping.signal);
+      const release = await slots.acquire({ holder, isLarge: takesLarge, signal: stopping.signal });
       try {
         outcome = await observedRun({ next: takesLarge ? 'of any size' : 'of a small feed' });
       } finally {
@@ -226,7 +212,7 @@ export function startRunWorker({
       if (state) throw state === 'waiting' ? jobAlreadyWaiting(id) : jobAlreadyRunning(id);
       here.set(jobId, 'waiting');
       const leaving = new AbortController();
-      const slot = acquireSlot(holderOf(target), isLarge, leaving.signal);
+      const slot = slots.acquire({ holder: holderOf(target), isLarge, signal: leaving.signal });
       try {
         const claim = await requestWithSlot(target, slot, () => untilClaimed(leaving.signal));
         if (!claim) return 'not_claimed';
@@ -243,7 +229,7 @@ export function startRunWorker({
     },
 
     async plan(target, page) {
-      const release = await acquireSlot(holderOf(target), target.isLarge);
+      const release = await slots.acquire({ holder: holderOf(target), isLarge: target.isLarge });
       try {
         return await thread.plan(target.jobId, page);
       } finally {
@@ -271,7 +257,7 @@ export function startRunWorker({
 
     use() {
       const { active, waiting } = slots.use();
-      return { working: active, waiting: waiting + slotsForLarge.use().waiting, pool: thread.poolUse() };
+      return { working: active, waiting, pool: thread.poolUse() };
     },
 
     async stopClaiming(milliseconds) {

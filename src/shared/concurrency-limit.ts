@@ -11,12 +11,16 @@ interface Eviction {
 export interface PermitRequest {
   /** Shares are counted per holder, for example a partner. */
   holder: string;
-  /** Holders whose turns and evictions are counted together, for example all of one API key; default: the holder alone. */
+  /** Holders that are counted together for order and evictions, for example all of one API key; default: the holder alone. */
   group?: string;
+  /** Whether it counts towards `largeMax`. */
+  isLarge?: boolean;
   /** Absent: the permit stays until it is released. */
   eviction?: Eviction;
-  /** Whether the requester has gone: then it waits no longer. */
-  isGone?: () => boolean;
+  /** The time that it has waited elsewhere, as part of its wait; default: 0. */
+  waitedMilliseconds?: number;
+  /** Returns why it must not wait any longer; undefined while it may. */
+  refusal?: () => ServiceError | undefined;
   /** Cancels the wait for a permit, not the permit itself. */
   signal?: AbortSignal;
 }
@@ -25,19 +29,23 @@ export interface ConcurrencyLimitOptions {
   capacity: number;
   /** Default: half of the capacity, at least one. */
   maxPerHolder?: number;
+  /** Maximum number of permits for large work; default: all. */
+  largeMax?: number;
+  /** Of these, for one holder; default: as for any work. */
+  largeMaxPerHolder?: number;
   /** Default: none; a request without a permit is rejected at once. */
   maxWaiting?: number;
   /** What is limited, for the log. */
   what: string;
 }
 
-/** When work makes room for waiters, see `ConcurrencyLimit.makeRoom`. */
-export interface Turns {
+/** When a permit is withdrawn for a waiter, see `ConcurrencyLimit.makeRoom`. */
+export interface EvictionRules {
   /** A longer wait is refused. */
   waitMilliseconds: number;
-  /** After this wait, a waiter without a permit gets one of those who have several. */
+  /** After this wait, a waiter without a permit gets one of a group or holder with several. */
   patienceMilliseconds: number;
-  /** Slower work makes room for any waiter. */
+  /** A group that is slower in all makes room for waiters. */
   slowBytesPerSecond: number;
 }
 
@@ -46,10 +54,12 @@ export type Release = () => void;
 
 interface Permit extends Pick<PermitRequest, 'holder' | 'eviction'> {
   group: string;
+  isLarge: boolean;
 }
 
 interface Waiter extends PermitRequest {
   group: string;
+  isLarge: boolean;
   /** By `performance.now`. */
   since: number;
   grant: (release: Release) => void;
@@ -57,16 +67,19 @@ interface Waiter extends PermitRequest {
 }
 
 /**
- * Limits concurrency, with fair turns.
+ * Limits concurrency, with fair shares of holders.
  *
- * - A holder has at most `maxPerHolder` permits. Who gets none waits, at most half of `maxWaiting` per holder. When `maxWaiting`
- *   is reached, a group or holder without waiter displaces the newest waiter of the one with most.
+ * - A holder has at most `maxPerHolder` permits, and large work `largeMax` of all. A request without a permit waits, at most half of
+ *   `maxWaiting` per holder. When `maxWaiting` is reached, a group or holder without waiter displaces the last waiter of the one
+ *   with most.
  * - A permit goes to the waiting group with the fewest permits, in it to the holder with the fewest, and among equals to the one
- *   whose turn is the longest ago.
+ *   that was served the longest ago.
  */
 export class ConcurrencyLimit {
   private readonly capacity: number;
   private readonly maxPerHolder: number;
+  private readonly largeMax: number;
+  private readonly largeMaxPerHolder: number;
   private readonly maxWaiting: number;
   private readonly what: string;
   /** In the order of their grants. */
@@ -74,33 +87,48 @@ export class ConcurrencyLimit {
   /** Non-empty queues by holder; of equals, the first holder is served next. */
   private readonly queues = new Map<string, Waiter[]>();
 
-  constructor({ capacity, maxPerHolder = half(capacity), maxWaiting = 0, what }: ConcurrencyLimitOptions) {
+  constructor({
+    capacity,
+    maxPerHolder = half(capacity),
+    largeMax = capacity,
+    largeMaxPerHolder = maxPerHolder,
+    maxWaiting = 0,
+    what,
+  }: ConcurrencyLimitOptions) {
     this.capacity = capacity;
     this.maxPerHolder = maxPerHolder;
+    this.largeMax = largeMax;
+    this.largeMaxPerHolder = largeMaxPerHolder;
     this.maxWaiting = maxWaiting;
     this.what = what;
   }
 
-  /** Acquires a permit, or waits for one. @throws unavailable when no more may wait; the signal's reason */
+  /** Acquires a permit, or waits for one. @throws unavailable when no more may wait; the signal's reason; a `refusal` */
   async acquire(request: PermitRequest): Promise<Release> {
     request.signal?.throwIfAborted();
-    return this.isFree(request.holder) ? this.grant(request) : this.wait(request);
+    const { holder, group = holder, isLarge = false } = request;
+    const asked = { ...request, group, isLarge };
+    return this.isFree(asked) ? this.grant(asked) : this.wait(asked);
   }
 
   /**
-   * Makes room for those that wait; to be called again and again while some do. Who has gone, or waits for too long, is refused.
-   * For each other one a permit is withdrawn, if there is one that it precedes:
+   * Makes room for waiters; to be called again and again while there are some. Those that must not wait any longer are refused.
+   * For each other one that its share does not stop, one permit is withdrawn:
    *
-   * - the slowest below `slowBytesPerSecond`; for a holder at its share, of its own;
-   * - after `patienceMilliseconds`, for a group or holder without permit: the slowest of the one with most, and at least two.
+   * - of the slowest work of another holder, if all work of its group together is below `slowBytesPerSecond`: parallel work of one
+   *   client shares its line;
+   * - or else, after `patienceMilliseconds`, for a group or holder without permit: of the slowest work of the one with most, and at
+   *   least two.
    */
-  makeRoom(turns: Turns): void {
+  makeRoom(rules: EvictionRules): void {
     const now = performance.now();
     for (const waiter of this.waiters()) {
-      if (waiter.isGone?.() || now - waiter.since >= turns.waitMilliseconds) waiter.refuse(this.refusal());
+      const isLate = now - waiter.since >= rules.waitMilliseconds;
+      const refusal = waiter.refusal?.() ?? (isLate ? this.refusal() : undefined);
+      if (refusal) waiter.refuse(refusal);
     }
     for (;;) {
-      const next = this.findVictim(turns);
+      const next = this.findVictim(rules);
       if (!next) return;
       this.permits.delete(next.victim);
       this.serve(next.waiter);
@@ -123,20 +151,26 @@ export class ConcurrencyLimit {
     return { active: this.permits.size, waiting: this.waiters().length };
   }
 
-  private isFree(holder: string): boolean {
-    return this.permits.size < this.capacity && !this.isAtShare(holder);
+  private isFree(request: Pick<Waiter, 'holder' | 'isLarge'>): boolean {
+    return this.permits.size < this.capacity && !this.isLargeFull(request) && !this.isAtShare(request);
   }
 
-  private isAtShare(holder: string): boolean {
-    return this.permitsOf(holder).length >= this.maxPerHolder;
+  private isLargeFull({ isLarge }: Pick<Waiter, 'isLarge'>): boolean {
+    return isLarge && [...this.permits].filter((permit) => permit.isLarge).length >= this.largeMax;
+  }
+
+  private isAtShare({ holder, isLarge }: Pick<Waiter, 'holder' | 'isLarge'>): boolean {
+    const own = this.permitsOf(holder);
+    const large = own.filter((permit) => permit.isLarge).length;
+    return own.length >= this.maxPerHolder || (isLarge && large >= this.largeMaxPerHolder);
   }
 
   private permitsOf(name: string, nameOf = ofHolder): Permit[] {
     return [...this.permits].filter((permit) => nameOf(permit) === name);
   }
 
-  private grant({ holder, group = holder, eviction }: PermitRequest): Release {
-    const permit: Permit = { holder, group, eviction };
+  private grant({ holder, group, isLarge, eviction }: Permit): Release {
+    const permit: Permit = { holder, group, isLarge, eviction };
     this.permits.add(permit);
     return () => {
       if (this.permits.delete(permit)) this.serveWaiters();
@@ -144,40 +178,46 @@ export class ConcurrencyLimit {
   }
 
   /** Finds the first waiter for which a permit can be withdrawn, and that permit. */
-  private findVictim({ patienceMilliseconds, slowBytesPerSecond }: Turns) {
-    for (const [first] of this.inTurn()) {
-      const waiter = first!;
+  private findVictim({ patienceMilliseconds, slowBytesPerSecond }: EvictionRules) {
+    for (const waiter of this.byPriority().flat()) {
+      if (this.isAtShare(waiter)) continue;
+      const isLargeFull = this.isLargeFull(waiter);
+      const evictable = [...this.permits].filter(
+        ({ eviction, isLarge }) => eviction && (isLarge || !isLargeFull),
+      );
+      const slow = evictable.filter(
+        ({ holder, group }) => holder !== waiter.holder && this.speedOf(group) < slowBytesPerSecond,
+      );
       const isPatient = performance.now() - waiter.since >= patienceMilliseconds;
-      const slow = this.slowestFor(waiter, slowBytesPerSecond);
-      const victim = slow ?? (isPatient ? this.excessFor(waiter) : undefined);
+      const victim = slowest(slow) ?? (isPatient ? this.excessFor(waiter, evictable) : undefined);
       if (victim) return { waiter, victim };
     }
     return undefined;
   }
 
-  private slowestFor({ holder }: Waiter, slowBytesPerSecond: number): Permit | undefined {
-    const permits = this.isAtShare(holder) ? this.permitsOf(holder) : [...this.permits];
-    const victim = slowest(permits);
-    return victim && victim.eviction!.bytesPerSecond() < slowBytesPerSecond ? victim : undefined;
+  /** Returns the speed of all work of the group together, in bytes per second. */
+  private speedOf(group: string): number {
+    return this.permitsOf(group, ofGroup).reduce(
+      (sum, { eviction }) => sum + (eviction?.bytesPerSecond() ?? Infinity),
+      0,
+    );
   }
 
-  private excessFor({ holder, group }: Waiter): Permit | undefined {
+  private excessFor({ holder, group }: Waiter, evictable: readonly Permit[]): Permit | undefined {
     const isNewGroup = this.permitsOf(group, ofGroup).length === 0;
     if (!isNewGroup && this.permitsOf(holder).length > 0) return undefined;
-    const evictable = [...this.permits].filter(({ eviction }) => eviction !== undefined);
     const { size, items } = largestBy(evictable, isNewGroup ? ofGroup : ofHolder);
     return size > 1 ? slowest(largestBy(items, ofHolder).items) : undefined;
   }
 
-  private async wait(request: PermitRequest): Promise<Release> {
-    const { holder, group = holder, signal } = request;
-    this.findDisplaced({ holder, group })?.refuse(this.refusal());
+  private async wait(request: Pick<Waiter, 'group' | 'isLarge'> & PermitRequest): Promise<Release> {
+    const { holder, signal, waitedMilliseconds = 0 } = request;
+    this.findDisplaced(request)?.refuse(this.refusal());
     return new Promise<Release>((resolve, reject) => {
       const leave = () => waiter.refuse(signal!.reason);
       const waiter: Waiter = {
         ...request,
-        group,
-        since: performance.now(),
+        since: performance.now() - waitedMilliseconds,
         grant: (release) => {
           signal?.removeEventListener('abort', leave);
           resolve(release);
@@ -215,8 +255,8 @@ export class ConcurrencyLimit {
     return [...this.queues.values()].flat();
   }
 
-  /** Returns the queues in the order of their turns. */
-  private inTurn(): Waiter[][] {
+  /** Returns the queues, the next one to be served first. */
+  private byPriority(): Waiter[][] {
     const queues = [...this.queues.values()].map((waiters) => {
       const { holder, group } = waiters[0]!;
       return { waiters, ofGroup: this.permitsOf(group, ofGroup).length, own: this.permitsOf(holder).length };
@@ -226,9 +266,11 @@ export class ConcurrencyLimit {
 
   private serveWaiters(): void {
     for (;;) {
-      const next = this.inTurn().find(([waiter]) => this.isFree(waiter!.holder));
+      const next = this.byPriority()
+        .flat()
+        .find((waiter) => this.isFree(waiter));
       if (!next) return;
-      this.serve(next[0]!);
+      this.serve(next);
     }
   }
 
@@ -237,7 +279,7 @@ export class ConcurrencyLimit {
     this.remove(waiter);
     const others = this.queues.get(holder);
     if (others) {
-      // Its next turn comes after those of its equals.
+      // Of equals, it is served last.
       this.queues.delete(holder);
       this.queues.set(holder, others);
     }

@@ -3,20 +3,23 @@ import { unavailable } from './errors';
 import {
   ConcurrencyLimit,
   type ConcurrencyLimitOptions,
+  type EvictionRules,
   type PermitRequest,
   type Release,
-  type Turns,
 } from './concurrency-limit';
 import type { Peer } from './stall-detector';
 import { Throughput } from './throughput';
 
 /** A request for the permit of a transfer with a client. */
-interface TransferRequest extends Pick<PermitRequest, 'holder' | 'group'> {
+export interface TransferRequest extends Pick<
+  PermitRequest,
+  'holder' | 'group' | 'isLarge' | 'waitedMilliseconds' | 'refusal'
+> {
   client: Peer;
 }
 
-/** When transfers make room for those that wait. */
-export const transferTurns: Turns & { sampleMilliseconds: number; lookMilliseconds: number } = {
+/** How long transfers wait, and when others are evicted for them. */
+export const transferRules: EvictionRules & { sampleMilliseconds: number; lookMilliseconds: number } = {
   /** Shorter than the timeouts of most clients and proxies. */
   waitMilliseconds: 30_000,
   patienceMilliseconds: 5_000,
@@ -24,7 +27,7 @@ export const transferTurns: Turns & { sampleMilliseconds: number; lookMillisecon
   slowBytesPerSecond: 64 * 1024,
   /** Interval of measuring the speed of a transfer. */
   sampleMilliseconds: 1_000,
-  /** Interval of looking for room while somebody waits. */
+  /** Interval of looking for room while there are waiters. */
   lookMilliseconds: 1_000,
 };
 
@@ -41,7 +44,7 @@ export class TransferEvicted extends Error {
   }
 }
 
-/** Limits the uploads or downloads in progress. Others wait; slow ones, and those of callers with several, make room for them. */
+/** Limits the uploads or downloads in progress. Others wait; slow ones are evicted for them, and those of callers with several. */
 export class TransferLimit {
   private readonly limit: ConcurrencyLimit;
   private looking: NodeJS.Timeout | undefined;
@@ -83,9 +86,9 @@ export class TransferLimit {
   }
 
   private async acquire({ client, ...request }: TransferRequest, evict: () => void): Promise<Release> {
-    const throughput = new Throughput(client, transferTurns.sampleMilliseconds);
+    const throughput = new Throughput(client, transferRules.sampleMilliseconds);
     const eviction = { evict, bytesPerSecond: () => throughput.bytesPerSecond() };
-    const permit = this.limit.acquire({ ...request, eviction, isGone: client.isGone });
+    const permit = this.limit.acquire({ ...request, eviction });
     this.lookForRoom();
     const release = await permit;
     throughput.start();
@@ -97,10 +100,10 @@ export class TransferLimit {
 
   private lookForRoom(): void {
     this.looking ??= setInterval(() => {
-      this.limit.makeRoom(transferTurns);
+      this.limit.makeRoom(transferRules);
       if (this.limit.use().waiting > 0) return;
       clearInterval(this.looking);
       this.looking = undefined;
-    }, transferTurns.lookMilliseconds).unref();
+    }, transferRules.lookMilliseconds).unref();
   }
 }

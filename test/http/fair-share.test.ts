@@ -1,14 +1,14 @@
 import { connect, type Socket } from 'node:net';
-import { transferTurns } from '../../src/shared/transfer-limit';
+import { transferRules } from '../../src/shared/transfer-limit';
 import { afterFile, eventually } from '../support/harness';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { openFiles, filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../support/requests';
 import { withStoredKey, otherKey, startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored-uploads';
 
-const normal = { ...transferTurns };
-beforeEach(() => void Object.assign(transferTurns, { lookMilliseconds: 10, patienceMilliseconds: 300 }));
-afterEach(() => void Object.assign(transferTurns, normal));
+const normal = { ...transferRules };
+beforeEach(() => void Object.assign(transferRules, { lookMilliseconds: 10, patienceMilliseconds: 300 }));
+afterEach(() => void Object.assign(transferRules, normal));
 
 const evicted = { status: 408, body: { detail: 'The request took too long to arrive.' } };
 
@@ -59,9 +59,9 @@ describe.each([
 
   /** Whether an upload of the key and the partner that waits for a second is refused. One that had begun before it waits less. */
   async function isRefused(partner: string, key = testKey): Promise<boolean> {
-    Object.assign(transferTurns, { waitMilliseconds: 1_000 });
+    Object.assign(transferRules, { waitMilliseconds: 1_000 });
     const { status } = await send(service.api.withKey(key), partner);
-    Object.assign(transferTurns, { waitMilliseconds: normal.waitMilliseconds });
+    Object.assign(transferRules, { waitMilliseconds: normal.waitMilliseconds });
     return status === 503;
   }
 
@@ -84,7 +84,7 @@ describe.each([
   });
 
   it('of a client that sends nothing more make room for who waits, also the only one of its partner', async () => {
-    transferTurns.sampleMilliseconds = 50;
+    transferRules.sampleMilliseconds = 50;
     const uploads = await beginAll(['Acme', 'Birch', 'Cedar', 'Dogwood']);
 
     const waiting = [];

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { unauthorized } from '../../../src/shared/errors';
 import { ConcurrencyLimit, type PermitRequest, type Release } from '../../../src/shared/concurrency-limit';
 
 const unavailable = { code: 'unavailable' };
@@ -132,6 +133,32 @@ describe('with waiters', () => {
     await expect(acquire('a4', 'a')).rejects.toMatchObject(unavailable);
   });
 
+  it('grants large work its permits, and small work the others meanwhile, also of the same holder', async () => {
+    const limit = new ConcurrencyLimit({
+      capacity: 4,
+      largeMax: 2,
+      largeMaxPerHolder: 1,
+      maxWaiting: 8,
+      what: 'uploads',
+    });
+    const granted: string[] = [];
+    const ask = (name: string, isLarge: boolean) =>
+      limit.acquire({ holder: name[0]!, isLarge }).then((release) => {
+        granted.push(name);
+        return release;
+      });
+    const first = ask('a1', true);
+    const all = [ask('a2', true), ask('b1', true), ask('c1', true), ask('a3', false), ask('c2', false)];
+    await settled();
+    expect(granted).toEqual(['a1', 'b1', 'a3', 'c2']);
+
+    (await first)();
+    await settled();
+
+    expect(granted.slice(4)).toEqual(['a2']);
+    expect(limit.use()).toEqual({ active: 4, waiting: all.length - 4 });
+  });
+
   it('displaces the newest waiter of the holder with most for a holder without one', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 4, what: 'runs' });
     const { acquire } = recordGrants(limit);
@@ -173,7 +200,7 @@ describe('with waiters', () => {
 });
 
 describe('making room', () => {
-  const turns = { waitMilliseconds: 30_000, patienceMilliseconds: 5_000, slowBytesPerSecond: 100 };
+  const rules = { waitMilliseconds: 30_000, patienceMilliseconds: 5_000, slowBytesPerSecond: 100 };
   beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
   afterEach(() => void jest.useRealTimers());
 
@@ -187,7 +214,7 @@ describe('making room', () => {
       );
     }
     jest.advanceTimersByTime(milliseconds);
-    limit.makeRoom(turns);
+    limit.makeRoom(rules);
     await settled();
     return ended;
   }
@@ -218,11 +245,34 @@ describe('making room', () => {
     expect(evicted()).toEqual([false, true, true]);
   });
 
-  it('evicts, for a holder at its share, slow work of its own', async () => {
-    const { limit, evicted } = await full([work('a', 50), work('a', 60), work('b', 20), work('c')], 2);
+  it.each([
+    ['the holder itself', 'a', 'key 1', 3],
+    ['another holder of the group, which is fast in all', 'c', 'key 1', 3],
+    ['a holder at its share', 'b', 'key 2', 1],
+  ])('evicts no work for %s', async (_whom, holder, group, maxPerHolder) => {
+    const held = [work('a', 50, 'key 1'), work('a', 60, 'key 1'), work('b', Infinity, 'key 2')];
+    const all = maxPerHolder === 1 ? held.slice(1) : held;
+    const { limit, evicted } = await full(all, maxPerHolder);
 
-    expect(await makeRoom(limit, [work('a').request])).toEqual(['a']);
-    expect(evicted()).toEqual([true, false, false, false]);
+    expect(await makeRoom(limit, [work(holder, 0, group).request])).toEqual([]);
+    expect(evicted()).toEqual(all.map(() => false));
+  });
+
+  it('evicts the slowest work of another holder of the same group, if that is slow in all', async () => {
+    const { limit, evicted } = await full([work('a', 50, 'key'), work('b', 40, 'key')]);
+
+    expect(await makeRoom(limit, [work('c', 0, 'key').request])).toEqual(['c']);
+    expect(evicted()).toEqual([false, true]);
+  });
+
+  it('evicts large work for large work beyond its maximum', async () => {
+    const limit = new ConcurrencyLimit({ capacity: 3, largeMax: 1, maxWaiting: 8, what: 'uploads' });
+    const all = [work('a', 20), work('b', 50)];
+    await limit.acquire(all[0]!.request);
+    await limit.acquire({ ...all[1]!.request, isLarge: true });
+
+    expect(await makeRoom(limit, [{ ...work('c').request, isLarge: true }])).toEqual(['c']);
+    expect(all.map(({ state }) => state.isEvicted)).toEqual([false, true]);
   });
 
   it('evicts no work that is as fast as it must be, for as long as each has one', async () => {
@@ -238,7 +288,7 @@ describe('making room', () => {
 
     expect(await makeRoom(limit, [waiter], 4_999)).toEqual([]);
     jest.advanceTimersByTime(1);
-    limit.makeRoom(turns);
+    limit.makeRoom(rules);
 
     expect(evicted()).toEqual([false, true, false, false]);
   });
@@ -300,14 +350,16 @@ describe('making room', () => {
     expect(limit.use().active).toBe(2);
   });
 
-  it('refuses who has waited for too long, and who has gone', async () => {
+  it('refuses what has waited for too long, here and elsewhere, and what must not wait any longer', async () => {
     const { limit } = await full([work('a')]);
-    const gone = { ...work('gone').request, isGone: () => true };
+    const gone = { ...work('gone').request, refusal: unauthorized };
 
     expect(await makeRoom(limit, [gone])).toEqual(['not gone']);
     expect(await makeRoom(limit, [work('b').request], 29_999)).toEqual([]);
     expect(await makeRoom(limit, [work('c').request], 29_999)).toEqual([]);
     expect(limit.use()).toEqual({ active: 1, waiting: 1 });
+    const late = { ...work('d').request, waitedMilliseconds: 29_999 };
+    expect(await makeRoom(limit, [late], 1)).toEqual(['not d']);
   });
 });
 

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { TransferEvicted, TransferLimit, transferTurns } from '../../../src/shared/transfer-limit';
+import { unauthorized } from '../../../src/shared/errors';
+import { TransferEvicted, TransferLimit, transferRules } from '../../../src/shared/transfer-limit';
 
 const limit = (capacity: number, maxPerHolder?: number) =>
   new TransferLimit({ capacity, maxPerHolder, what: 'downloads' });
@@ -10,9 +11,9 @@ const openStream = () => Promise.resolve(new Readable({ read: () => undefined })
 const unavailable = { code: 'unavailable' };
 
 describe('TransferLimit', () => {
-  const normal = { ...transferTurns };
-  beforeEach(() => void Object.assign(transferTurns, { lookMilliseconds: 2, patienceMilliseconds: 4 }));
-  afterEach(() => void Object.assign(transferTurns, normal));
+  const normal = { ...transferRules };
+  beforeEach(() => void Object.assign(transferRules, { lookMilliseconds: 2, patienceMilliseconds: 4 }));
+  afterEach(() => void Object.assign(transferRules, normal));
 
   it('lets a stream wait until another one is closed', async () => {
     const downloads = limit(1);
@@ -25,7 +26,7 @@ describe('TransferLimit', () => {
   });
 
   it('refuses what has waited for too long', async () => {
-    transferTurns.waitMilliseconds = 20;
+    transferRules.waitMilliseconds = 20;
     const downloads = limit(1);
     await downloads.open(of('a'), openStream);
 
@@ -33,13 +34,13 @@ describe('TransferLimit', () => {
     await expect(downloads.run(of('b'), () => undefined, openStream)).rejects.toMatchObject(unavailable);
   });
 
-  it('forgets who has gone while it waited', async () => {
+  it('ends a wait with the reason of the caller', async () => {
     const downloads = limit(1);
     await downloads.open(of('a'), openStream);
 
-    const gone = downloads.open({ holder: 'b', client: { ...client, isGone: () => true } }, openStream);
+    const gone = downloads.open({ ...of('b'), refusal: unauthorized }, openStream);
 
-    await expect(gone).rejects.toMatchObject(unavailable);
+    await expect(gone).rejects.toMatchObject({ code: 'unauthorized' });
   });
 
   it('releases the permit when the stream cannot be opened', async () => {

@@ -1,5 +1,5 @@
 import type { ApiClient, ApiResponse } from '../../../support/api-client';
-import { transferTurns } from '../../../../src/shared/transfer-limit';
+import { transferRules } from '../../../../src/shared/transfer-limit';
 import { eventually } from '../../../support/harness';
 import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../../../support/idempotency-keys';
 import {
@@ -303,10 +303,10 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       const one = await startTestService({ concurrentUploads: 1 });
       const held = await openUpload('first', one);
 
-      const { waitMilliseconds } = transferTurns;
-      transferTurns.waitMilliseconds = 50;
+      const { waitMilliseconds } = transferRules;
+      transferRules.waitMilliseconds = 50;
       const refused = await upload('second', right(), one.api);
-      transferTurns.waitMilliseconds = waitMilliseconds;
+      transferRules.waitMilliseconds = waitMilliseconds;
       expect(refused.status).toBe(503);
       expect(refused.headers.get('retry-after')).not.toBeNull();
       held.abort();

@@ -3,7 +3,7 @@ import { eventually } from '../../../support/harness';
 import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
 import { stored } from '../../../support/stored-uploads';
-import { transferTurns } from '../../../../src/shared/transfer-limit';
+import { transferRules } from '../../../../src/shared/transfer-limit';
 
 const concurrentUploads = 2;
 
@@ -12,9 +12,9 @@ beforeAll(async () => {
   service = await startTestService({ concurrentUploads });
 });
 
-const normal = { ...transferTurns };
-beforeEach(() => void Object.assign(transferTurns, { lookMilliseconds: 10 }));
-afterEach(() => void Object.assign(transferTurns, normal));
+const normal = { ...transferRules };
+beforeEach(() => void Object.assign(transferRules, { lookMilliseconds: 10 }));
+afterEach(() => void Object.assign(transferRules, normal));
 
 const formOf = (partner: string) => formBody([partnerPart(partner), filePart()]);
 const noRoom = { detail: 'Service temporarily unavailable' };
@@ -38,9 +38,9 @@ async function fillRoom(): Promise<OpenUpload[]> {
 
 /** Whether a request that waits for a second is refused. */
 async function isFull(): Promise<boolean> {
-  transferTurns.waitMilliseconds = 1_000;
+  transferRules.waitMilliseconds = 1_000;
   const { status } = await inspect();
-  transferTurns.waitMilliseconds = normal.waitMilliseconds;
+  transferRules.waitMilliseconds = normal.waitMilliseconds;
   return status === 503;
 }
 
@@ -64,7 +64,7 @@ describe('POST /feeds/upload', () => {
     it('is sent when all slots are in use for too long; stores nothing, and does not affect those that have them', async () => {
       const uploads = await fillRoom();
       const before = await stored(service);
-      transferTurns.waitMilliseconds = 50;
+      transferRules.waitMilliseconds = 50;
 
       expectNoRoom(await service.api.upload({ csv: goodCsv, partnerName: 'Cedar' }));
       expectNoRoom(await inspect());
