@@ -26,7 +26,7 @@ import { keepDigests, listOrderedOffsets } from './source-digests';
 /** Interval in which each process checks whether the daily prune is due. */
 const checkMilliseconds = 60_000;
 
-/** Pause of a process after a failed prune: with many orders, a prune of files reads for minutes. */
+/** Pause of a process after a prune with a failed step: with many orders, a prune of files reads for minutes. */
 const pauseAfterFailureMilliseconds = 15 * 60_000;
 
 const checkStoreMilliseconds = 10_000;
@@ -66,23 +66,26 @@ export function planPrune({ db, rules }: Omit<RetentionContext, 'objectStore'>):
 /**
  * Removes all that has expired, in small transactions with pauses. Can be interrupted, and repeated.
  * @param signal - aborts between two batches
- * @throws after all else was removed: the first error, such as StorageError, or FeedFailure when a raw file cannot be read;
- *   PruneInProgress when another process prunes
+ * @throws after all else was removed: the first error of a step, or else of a file: StorageError, or FeedFailure when a raw file
+ *   cannot be read. PruneInProgress when another process prunes
  */
 export async function prune(context: RetentionContext, signal?: AbortSignal): Promise<PruneResult> {
   const { db, rules } = context;
   const holder = randomUUID();
   const lease: Lease = (work) => withLease(db, holder, work);
-  const failures = new Failures();
+  const steps = new Failures();
+  const files = new Failures();
   let isComplete = false;
   try {
-    const issues = await failures.collect(() => pruneIssues(lease, rules.rowIssueDays, signal));
-    const versions = await failures.collect(() => pruneVersions(lease, rules.historyDays, signal));
-    const files = await failures.collect(() => pruneFiles(context, lease, failures, signal));
-    await failures.collect(() => deleteAllRemoved(context, lease, signal));
-    failures.throwFirst();
+    const issues = await steps.collect(() => pruneIssues(lease, rules.rowIssueDays, signal));
+    const versions = await steps.collect(() => pruneVersions(lease, rules.historyDays, signal));
+    const removed = await steps.collect(() => pruneFiles(context, lease, files, signal));
+    await steps.collect(() => deleteAllRemoved(context, lease, files, signal));
+    steps.throwFirst();
+    // A bad file can remain bad: the next prune tries it again.
     isComplete = !signal?.aborted;
-    return { issues: issues!, versions: versions!, files: files! };
+    files.throwFirst();
+    return { issues: issues!, versions: versions!, files: removed! };
   } finally {
     await releaseLease(db, holder, isComplete);
   }
@@ -98,9 +101,13 @@ class Failures {
       return await work();
     } catch (error) {
       if (error instanceof PruneInProgress) throw error;
-      this.errors.push(error);
+      this.add(error);
       return undefined;
     }
+  }
+
+  add(...errors: unknown[]): void {
+    this.errors.push(...errors);
   }
 
   throwFirst(): void {
@@ -117,8 +124,10 @@ export async function deleteRemovedObjects(
   context: Pick<RetentionContext, 'db' | 'objectStore'>,
 ): Promise<void> {
   const holder = randomUUID();
+  const failures = new Failures();
   try {
-    await deleteAllRemoved(context, (work) => withLease(context.db, holder, work));
+    await deleteAllRemoved(context, (work) => withLease(context.db, holder, work), failures);
+    failures.throwFirst();
   } finally {
     await releaseLease(context.db, holder, false);
   }
@@ -127,20 +136,19 @@ export async function deleteRemovedObjects(
 async function deleteAllRemoved(
   { db, objectStore }: Pick<RetentionContext, 'db' | 'objectStore'>,
   lease: Lease,
+  failures: Failures,
   signal?: AbortSignal,
 ): Promise<void> {
-  const failures: unknown[] = [];
   let after: string | undefined;
   await inBatches(signal, async () => {
     const keys = await lease((trx) => listRemovedObjects(trx, objectStore.bucket, after));
     if (keys.length === 0) return false;
     after = keys.at(-1);
     const failed = await deleteObjects(db, objectStore, keys);
-    failures.push(...failed);
+    failures.add(...failed);
     if (failed.length > 0) await requireStore(objectStore);
     return true;
   });
-  if (failures.length > 0) throw failures[0];
 }
 
 async function pruneIssues(lease: Lease, days: number, signal?: AbortSignal): Promise<RemovedIssues> {

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../../src/db/database';
 import { cleanObjects } from '../../src/feeds/clean-objects';
+import { isPruneDue } from '../../src/retention/lease';
 import { planPrune, prune, type RetentionContext } from '../../src/retention/prune';
 import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
 import { StorageError } from '../../src/storage/object-store';
@@ -205,35 +206,42 @@ describe('prune', () => {
   it.each([
     ['deleted', 'delete'],
     ['read', 'get'],
-  ] as const)('goes on with the next file when one cannot be %s', async (_what, method) => {
-    const [first, second, last] = await loadOld(3);
-    const key = async ({ feedId }: { feedId: string }) => {
-      const feed = await service.db('feeds').where('feed_id', numberOf(feedId)).first('raw_file_object_key');
-      return (feed as { raw_file_object_key: string }).raw_file_object_key;
-    };
-    const badKey = await key(first!);
-    const failing = Object.create(service.objectStore, {
-      [method]: {
-        value: (...args: [string]) =>
-          args[0] === badKey
-            ? Promise.reject(new StorageError('Access denied.', false, undefined))
-            : service.objectStore[method](...args),
-      },
-    }) as TestService['objectStore'];
+  ] as const)(
+    'goes on with the next file when one cannot be %s, and tries that again the next day',
+    async (_what, method) => {
+      const [first, second, last] = await loadOld(3);
+      const key = async ({ feedId }: { feedId: string }) => {
+        const feed = await service
+          .db('feeds')
+          .where('feed_id', numberOf(feedId))
+          .first('raw_file_object_key');
+        return (feed as { raw_file_object_key: string }).raw_file_object_key;
+      };
+      const badKey = await key(first!);
+      const failing = Object.create(service.objectStore, {
+        [method]: {
+          value: (...args: [string]) =>
+            args[0] === badKey
+              ? Promise.reject(new StorageError('Access denied.', false, undefined))
+              : service.objectStore[method](...args),
+        },
+      }) as TestService['objectStore'];
 
-    await expect(prune({ ...context(), objectStore: failing })).rejects.toThrow(
-      method === 'get' ? 'The raw file could not be read from object storage.' : 'Access denied.',
-    );
+      await expect(prune({ ...context(), objectStore: failing })).rejects.toThrow(
+        method === 'get' ? 'The raw file could not be read from object storage.' : 'Access denied.',
+      );
 
-    expect(await areThere([second!, last!])).toEqual([false, true]);
-    expect(await filesBelow(service.dataDir)).toHaveLength(2);
-    expect(await service.db('removed_objects')).toHaveLength(method === 'delete' ? 1 : 0);
-    await files();
-    expect(await filesBelow(service.dataDir)).toHaveLength(1);
-    expect(await broken()).toEqual([]);
-  });
+      expect(await isPruneDue(service.db)).toBe(false);
+      expect(await areThere([second!, last!])).toEqual([false, true]);
+      expect(await filesBelow(service.dataDir)).toHaveLength(2);
+      expect(await service.db('removed_objects')).toHaveLength(method === 'delete' ? 1 : 0);
+      await files();
+      expect(await filesBelow(service.dataDir)).toHaveLength(1);
+      expect(await broken()).toEqual([]);
+    },
+  );
 
-  it('removes raw files when row issues cannot be removed', async () => {
+  it('removes raw files when row issues cannot be removed, and remains due', async () => {
     const [first] = await loadOld(2);
     await service.db('validation_jobs').update({ issue_counts: '[{"code": "missing_price", "count": 1}]' });
     await service.db.raw(`
@@ -242,6 +250,7 @@ describe('prune', () => {
 
     await expect(prune({ ...context(), rules: { ...rules, rowIssueDays: 0 } })).rejects.toThrow('refused');
 
+    expect(await isPruneDue(service.db)).toBe(true);
     expect(await areThere([first!])).toEqual([false]);
     expect(await filesBelow(service.dataDir)).toHaveLength(1);
   });
