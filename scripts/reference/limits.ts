@@ -28,7 +28,7 @@ import {
   concurrentDeliveries,
   concurrentSlowDeliveries,
   slowDeliveryMilliseconds,
-} from '../../src/webhooks/places';
+} from '../../src/webhooks/delivery-slots';
 import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhooks/deliveries.repository';
 import { webhookLimits } from '../../src/webhooks/send';
 import { webhookRetries } from '../../src/webhooks/deliver';

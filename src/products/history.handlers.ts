@@ -6,7 +6,8 @@ import { exactNumber } from '../shared/exact-json';
 import { formatId } from '../shared/ids';
 import { formatMicros, type Micros } from './point-in-time';
 import { listVersions, type ProductVersion } from './product-history';
-import { readPrices, type PricePeriod, type ProductPrices } from './product-prices';
+import type { PricePeriod } from './prices.repository';
+import { readPrices, type ProductPrices } from './product-prices';
 
 /** Handles the operations that read the history of a product. */
 export function historyHandlers(reads: Reads): Pick<Handlers, 'listProductHistory' | 'getProductPrices'> {

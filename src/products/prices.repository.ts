@@ -2,8 +2,18 @@ import { queryRows, type Database } from '../db/database';
 import { productsFor } from '../db/products-by-number';
 import { raw, sql } from '../db/sql';
 import { formatMicros, microsSql, type Micros } from './point-in-time';
-import type { PricePeriod } from './product-prices';
 import { pendingRunId, readOnce, type ProductKey } from './versions.repository';
+
+/** A time with one price, or with none. `price` is a decimal text with at most four decimals. */
+export interface PricePeriod {
+  price: string | null;
+  currency: string | null;
+  isWithdrawn: boolean;
+  /** Inclusive. */
+  from: Micros;
+  /** Exclusive; null for the period that has not ended. */
+  to: Micros | null;
+}
 
 /** What is read: a window of `days` before the current price, or before `now`. */
 interface PriceWindow {

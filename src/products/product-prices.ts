@@ -1,18 +1,7 @@
 import type { Reads } from '../db/reads';
 import { microsPerDay, type Micros } from './point-in-time';
-import { findPrices } from './prices.repository';
+import { findPrices, type PricePeriod } from './prices.repository';
 import { readHistory, type AskedHistory } from './product-history';
-
-/** A time with one price, or with none. `price` is a decimal text with at most four decimals. */
-export interface PricePeriod {
-  price: string | null;
-  currency: string | null;
-  isWithdrawn: boolean;
-  /** Inclusive. */
-  from: Micros;
-  /** Exclusive; null for the period that has not ended. */
-  to: Micros | null;
-}
 
 export interface ProductPrices {
   /** The current price; undefined if there is none. */

@@ -28,18 +28,18 @@ export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'f
 
 /**
  * Selects due deliveries, up to `:perEndpoint` in progress for an endpoint in all processes, one while it is failing. What is in
- * progress for an endpoint counts: the first one of each comes first, and of these the endpoint whose last turn was longest ago.
- * Slow endpoints have places of their own. Of an endpoint, what is due for the longest comes first, by the index alone: a replay
+ * progress for an endpoint counts: the first one of each comes first, and of these the endpoint that was served the longest ago.
+ * Slow endpoints have slots of their own. Of an endpoint, what is due for the longest comes first, by the index alone: a replay
  * makes many due at once. Two workers can select the same rows: the second one sees, when it has the row lock, that the row is no
  * longer due.
  */
 const claimSql = `
   with endpoint as materialized (
     select webhook_endpoint_id, url, secret, failures_in_a_row, in_progress, coalesce(is_slow, false) as is_slow,
-      coalesce(turn, 0) as turn,
+      coalesce(served_at, 0) as served_at,
       case when failures_in_a_row < :pauseAfterFailures then :perEndpoint else 1 end - in_progress as room
     from webhook_endpoints
-    left join unnest(cast(:turns as bigint[]), cast(:slow as boolean[])) with ordinality as known (endpoint_id, is_slow, turn)
+    left join unnest(cast(:served as bigint[]), cast(:slow as boolean[])) with ordinality as known (endpoint_id, is_slow, served_at)
       on endpoint_id = webhook_endpoint_id
     cross join lateral (
       select count(*) as in_progress from webhook_deliveries as sent
@@ -48,7 +48,7 @@ const claimSql = `
     where disabled_at is null and (paused_until is null or paused_until <= now())
   ), due as materialized (
     select endpoint.*, webhook_delivery_id,
-      row_number() over (partition by is_slow order by in_progress + place, turn, next_attempt_at) as position
+      row_number() over (partition by is_slow order by in_progress + place, served_at, next_attempt_at) as position
     from endpoint cross join lateral (
       select webhook_delivery_id, next_attempt_at, row_number() over (order by next_attempt_at) as place
       from (
@@ -75,20 +75,20 @@ export interface ClaimLimits {
   max: number;
   /** For endpoints that respond slowly; default: none. */
   slowMax?: number;
-  /** The endpoints with a turn before, the longest ago first, and whether each responds slowly. */
-  turns?: ReadonlyMap<number, boolean>;
+  /** The endpoints that were served before, the longest ago first, and whether each responds slowly. */
+  served?: ReadonlyMap<number, boolean>;
 }
 
 /** Claims due deliveries until their lease expires. Safe concurrently in several processes. */
 export async function claimDeliveries(
   db: Database,
-  { max, slowMax = 0, turns = new Map() }: ClaimLimits,
+  { max, slowMax = 0, served = new Map() }: ClaimLimits,
 ): Promise<ClaimedDelivery[]> {
   const { rows } = await db.raw<{ rows: ClaimedDelivery[] }>(claimSql, {
     max,
     slowMax,
-    turns: [...turns.keys()],
-    slow: [...turns.values()],
+    served: [...served.keys()],
+    slow: [...served.values()],
     perEndpoint: deliveriesPerEndpoint,
     pauseAfterFailures: webhookPause.pauseAfterFailures,
     leaseMilliseconds,

@@ -4,7 +4,7 @@ import type { Database } from '../db/database';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { deliver, type DeliveryContext } from './deliver';
 import { claimDeliveries } from './deliveries.repository';
-import { DeliveryPlaces } from './places';
+import { DeliverySlots } from './delivery-slots';
 import { closeMilliseconds } from '../db/database';
 
 /** At shutdown, attempts in progress may take this long; then they are aborted, and another worker repeats them. */
@@ -40,17 +40,17 @@ export function startWebhookWorker(
   setMaxListeners(0, aborting.signal);
   const context = { db, log, observe, privateAddresses, signal: aborting.signal };
   const sending = new Set<Promise<void>>();
-  const places = new DeliveryPlaces();
+  const slots = new DeliverySlots();
 
   const task = startPeriodicTask({
     milliseconds: pollMilliseconds,
     millisecondsAfterFailure: failurePauseMilliseconds,
     onError: (error) => log.warn({ err: error }, 'failed to claim webhook deliveries'),
     async run() {
-      const free = places.free();
+      const free = slots.free();
       if (!free) return;
       for (const delivery of await claimDeliveries(db, free)) {
-        const leave = places.take(delivery.webhook_endpoint_id);
+        const leave = slots.take(delivery.webhook_endpoint_id);
         const sent = deliver(delivery, context)
           .catch((error: unknown) =>
             log.warn({ err: error, webhook_id: delivery.message_id }, 'failed to process a webhook delivery'),

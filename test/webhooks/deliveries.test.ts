@@ -76,11 +76,11 @@ describe('due webhook deliveries', () => {
     expect(await claimedIds(2)).toEqual([`msg_${quiet}_1`, `msg_${busy[0]}_3`].sort());
   });
 
-  it('are claimed as a simple model says: fewest in progress first, then the longest without a turn', async () => {
+  it('are claimed as a simple model says: fewest in progress first, then the one served the longest ago', async () => {
     const anEndpoint = fc.record({
       due: fc.uniqueArray(fc.integer({ min: 1, max: 1_000 }), { maxLength: 5 }),
       sent: fc.integer({ min: 0, max: perEndpoint }),
-      turn: fc.option(fc.record({ at: fc.nat(), isSlow: fc.boolean() }), { nil: undefined }),
+      served: fc.option(fc.record({ at: fc.nat(), isSlow: fc.boolean() }), { nil: undefined }),
     });
     const limits = fc.record({ max: fc.nat(8), slowMax: fc.nat(8) });
     await fc.assert(
@@ -105,15 +105,15 @@ describe('due webhook deliveries', () => {
             );
           }
           const known = made
-            .filter(({ turn }) => turn)
-            .sort((a, b) => a.turn!.at - b.turn!.at || a.id - b.id);
-          const claimable = made.flatMap(({ id, due, sent, turn }) =>
+            .filter(({ served }) => served)
+            .sort((a, b) => a.served!.at - b.served!.at || a.id - b.id);
+          const claimable = made.flatMap(({ id, due, sent, served }) =>
             due
               .sort((a, b) => b - a)
               .slice(0, perEndpoint - sent)
               .map((ago, place) => ({
                 id: `${id}_${ago}`,
-                isSlow: turn?.isSlow ?? false,
+                isSlow: served?.isSlow ?? false,
                 order: [sent + place, known.findIndex((one) => one.id === id), -ago] as const,
               })),
           );
@@ -131,7 +131,7 @@ describe('due webhook deliveries', () => {
           const claimed = await claimDeliveries(service.db, {
             max,
             slowMax,
-            turns: new Map(known.map(({ id, turn }) => [id, turn!.isSlow])),
+            served: new Map(known.map(({ id, served }) => [id, served!.isSlow])),
           });
 
           expect(orders(claimed.map(({ message_id }) => message_id))).toEqual(

@@ -1,11 +1,7 @@
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import { findPrices } from '../../../src/products/prices.repository';
-import {
-  pricesOf as pricesFrom,
-  type PricePeriod,
-  type ProductPrices,
-} from '../../../src/products/product-prices';
+import { findPrices, type PricePeriod } from '../../../src/products/prices.repository';
+import { pricesOf as pricesFrom, type ProductPrices } from '../../../src/products/product-prices';
 import { findVersions, type VersionRow } from '../../../src/products/versions.repository';
 import { casesFor } from '../../support/fuzz';
 import {

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { microsPerDay } from '../../../src/products/point-in-time';
-import { pricesOf, type PricePeriod } from '../../../src/products/product-prices';
+import type { PricePeriod } from '../../../src/products/prices.repository';
+import { pricesOf } from '../../../src/products/product-prices';
 
 /** A price, or a gap, from a day on. */
 interface Step {

@@ -13,53 +13,53 @@ export const slowDeliveryMilliseconds = 1_000;
 const endpointsMax = 5_000;
 
 /** A delivery in progress. */
-interface Place {
+interface Slot {
   endpointId: number;
   startedAt: number;
   isSlow: boolean;
 }
 
 /**
- * The places of a process for deliveries, so that no number of slow receivers delays the others.
+ * The slots of a process for deliveries, so that no number of slow receivers delays the others.
  *
  * A delivery has one of `concurrentDeliveries` for a second. One that takes longer leaves it to others and counts among the
  * `concurrentSlowDeliveries`, which it may exceed. An endpoint whose last delivery was slow gets its next ones only there.
  */
-export class DeliveryPlaces {
-  private readonly taken = new Set<Place>();
-  /** The endpoints in the order of their last turns, and whether each is slow. */
-  private readonly turns = new Map<number, boolean>();
+export class DeliverySlots {
+  private readonly taken = new Set<Slot>();
+  /** The endpoints in the order in which they were served, and whether each is slow. */
+  private readonly served = new Map<number, boolean>();
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
   /** Returns what may be claimed now; undefined if nothing. */
   free(): Required<ClaimLimits> | undefined {
-    for (const place of this.taken) {
-      if (!place.isSlow && this.hasLasted(place)) {
-        place.isSlow = true;
-        this.turns.set(place.endpointId, true);
+    for (const slot of this.taken) {
+      if (!slot.isSlow && this.hasLasted(slot)) {
+        slot.isSlow = true;
+        this.served.set(slot.endpointId, true);
       }
     }
     const slow = [...this.taken].filter(({ isSlow }) => isSlow).length;
     const max = concurrentDeliveries - (this.taken.size - slow);
     const slowMax = Math.max(0, concurrentSlowDeliveries - slow);
-    return max + slowMax === 0 ? undefined : { max, slowMax, turns: this.turns };
+    return max + slowMax === 0 ? undefined : { max, slowMax, served: this.served };
   }
 
-  /** Takes a place for a claimed delivery. @returns frees it */
+  /** Takes a slot for a claimed delivery. @returns frees it */
   take(endpointId: number): () => void {
-    const place = { endpointId, startedAt: this.now(), isSlow: this.turns.get(endpointId) ?? false };
-    this.taken.add(place);
-    this.turns.delete(endpointId);
-    this.turns.set(endpointId, place.isSlow);
-    if (this.turns.size > endpointsMax) this.turns.delete(this.turns.keys().next().value!);
+    const slot = { endpointId, startedAt: this.now(), isSlow: this.served.get(endpointId) ?? false };
+    this.taken.add(slot);
+    this.served.delete(endpointId);
+    this.served.set(endpointId, slot.isSlow);
+    if (this.served.size > endpointsMax) this.served.delete(this.served.keys().next().value!);
     return () => {
-      this.taken.delete(place);
-      if (this.turns.has(endpointId)) this.turns.set(endpointId, this.hasLasted(place));
+      this.taken.delete(slot);
+      if (this.served.has(endpointId)) this.served.set(endpointId, this.hasLasted(slot));
     };
   }
 
-  private hasLasted({ startedAt }: Place): boolean {
+  private hasLasted({ startedAt }: Slot): boolean {
     return this.now() - startedAt >= slowDeliveryMilliseconds;
   }
 }
