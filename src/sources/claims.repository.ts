@@ -37,7 +37,7 @@ const bindingsOf = ({ source_id: sourceId, fetch_number: fetch, attempts }: Fetc
   attempts,
 });
 
-/** Due fetches that a claim looks at: more than a partner can have sources, so that those of several partners are among them. */
+/** Due fetches that a claim looks at. More than a partner can have sources: those of several partners are among them. */
 const candidatesMax = 1_000;
 
 /** Free slots of a process that only partners without a fetch in progress get. */
@@ -52,10 +52,11 @@ const busySql = `busy as materialized (
 const isDue = "status in ('queued', 'running') and next_attempt_at <= now()";
 
 /**
- * Claims fetches that are due, `max` at most, until their lease expires: first one of each partner with nothing in progress, those
- * that wait for the longest, then a second one. Two workers can select the same rows: the second one sees, when it has the row
- * lock, that the row is no longer due.
- * @param served - partners whose turn it is not; while there are any, no partner gets a second one
+ * Claims fetches that are due, until their lease expires. First one of each partner with nothing in progress, those that wait for
+ * the longest, then a second one. Two workers can select the same rows: the second one sees, when it has the row lock, that the
+ * row is no longer due.
+ * @param max - fetches at most
+ * @param served - partners that get none; while there are any, no partner gets a second one
  */
 export async function claimFetches(
   db: Database,
@@ -68,13 +69,14 @@ export async function claimFetches(
        from source_fetches join sources using (source_id) left join busy using (partner_id)
        where ${isDue} and coalesce(running, 0) < :perPartner and partner_id <> all (cast(:served as bigint[]))
        order by next_attempt_at limit :candidatesMax
-     ), placed as (
-       select *, running + row_number() over (partition by partner_id order by next_attempt_at) as place from due
+     ), ranked as (
+       select *, running + row_number() over (partition by partner_id order by next_attempt_at) as partner_rank from due
      ), ordered as (
-       select *, row_number() over (order by place, next_attempt_at) as position from placed where place <= :perPartner
+       select *, row_number() over (order by partner_rank, next_attempt_at) as position from ranked
+       where partner_rank <= :perPartner
      ), chosen as (
        select source_id, fetch_number from ordered
-       where position <= case when place = 1 then cast(:max as integer) else cast(:secondMax as integer) end
+       where position <= case when partner_rank = 1 then cast(:max as integer) else cast(:secondMax as integer) end
      )
      update source_fetches as claimed
      set status = 'running', attempts = claimed.attempts + 1, started_at = now(),
@@ -96,8 +98,8 @@ export async function claimFetches(
   return rows;
 }
 
-/** Claims the fetches of a process by turns of their partners: none has a second one while another waits for its first. */
-export class FetchTurns {
+/** Claims fetches for a process, round robin among the partners. None gets a second one while another waits for its first. */
+export class RoundRobinClaims {
   private readonly served = new Set<number>();
 
   constructor(private readonly db: Database) {}
@@ -126,8 +128,8 @@ export async function isPartnerWaiting(db: Database): Promise<boolean> {
 }
 
 /**
- * Counts the fetches in progress, and measures how long the oldest work of sources has waited, in seconds. That is a fetch that is
- * due and can be claimed, or a time of a schedule that no worker has noticed. 0 when nothing waits.
+ * Counts the fetches in progress, and measures how long the oldest work has waited. That is a fetch that is due and can be
+ * claimed, or a slot that no worker has noticed. In seconds; 0 when nothing waits.
  */
 export async function measureFetches(db: Database): Promise<{ oldestSeconds: number; running: number }> {
   const { rows } = await db.raw<{ rows: [{ oldestSeconds: number; running: number }] }>(

@@ -126,8 +126,8 @@ export interface ScheduledSlot {
 }
 
 /**
- * Queues a fetch for each slot, or records it as failed, or as skipped while the last fetch or its run has not ended. A slot that
- * has a fetch gets no second one. The caller has locked the sources.
+ * Queues a fetch for each slot, or records it as failed or skipped. It is skipped while the last fetch or its run has not ended.
+ * A slot that has a fetch gets no second one. The caller has locked the sources.
  * @returns the sources that have become failing
  */
 export async function insertSlots(

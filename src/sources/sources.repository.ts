@@ -22,7 +22,7 @@ export interface SourceRow {
   updated_at: Date;
 }
 
-/** The place of a source in the list. */
+/** The position of a source in the list. */
 export interface SourcePosition {
   partnerName: string;
   sourceName: string;

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { closeMilliseconds } from '../db/database';
 import { startPeriodicTask } from '../shared/periodic-task';
 import {
-  FetchTurns,
   isPartnerWaiting,
   leaseMilliseconds,
   renewLease,
+  RoundRobinClaims,
   type ClaimedFetch,
 } from './claims.repository';
 import { fetchSource, type FetchContext } from './fetch-source';
@@ -48,7 +48,7 @@ export function startSourceWorker(
   const { db, log } = context;
   const stopping = new AbortController();
   const fetching = new Set<Promise<void>>();
-  const turns = new FetchTurns(db);
+  const claims = new RoundRobinClaims(db);
   let othersWait = false;
 
   /** A step of its own: one that fails stops no other. */
@@ -69,7 +69,7 @@ export function startSourceWorker(
     const free = concurrentFetches - fetching.size;
     othersWait = free === 0 && (await isPartnerWaiting(db));
     if (free === 0) return;
-    for (const claim of await turns.claim(free)) {
+    for (const claim of await claims.claim(free)) {
       const fetched = fetchWithLease(claim, { ...context, othersWait: () => othersWait }, stopping.signal)
         .catch((error: unknown) =>
           log.warn({ err: error, fetch: claim.fetch_number }, 'failed to process a fetch'),

@@ -4,8 +4,8 @@ interface ReadinessReport {
 }
 
 /**
- * The readiness of this process, for `/readyz`: it has started on a schema that fits it, and is not shutting down. Dependencies are
- * gauges: without one of them, all processes would be taken out of service at once, with what they still serve.
+ * The readiness of this process, for `/readyz`. It is ready when it has started on a schema that fits it, until it shuts down.
+ * Dependencies are gauges: without one of them, all processes would be taken out of service at once, with what they still serve.
  */
 export class Readiness {
   private isOpen = false;

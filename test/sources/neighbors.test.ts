@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { FetchTurns } from '../../src/sources/claims.repository';
+import { RoundRobinClaims } from '../../src/sources/claims.repository';
 import { openUrlLimits } from '../../src/sources/open-url';
 import { concurrentFetches, startSourceWorker } from '../../src/sources/worker';
 import { createLog } from '../../src/shared/log';
@@ -54,18 +54,18 @@ describe('servers that occupy all slots of a process', () => {
   });
 });
 
-describe('turns', () => {
-  it('come to a partner with one fetch before another begins its second, and keep slots for new partners', async () => {
+describe('claims of a process', () => {
+  it('serve a partner with one fetch before the second of another, and keep slots for new partners', async () => {
     const service = await startTestService();
     const url = 'https://feeds.acme.example/a.csv';
     for (const partner of ['a', 'b', 'c', 'd', 'e']) await request(service, partner, numbered(6), url);
     await request(service, 'z', ['only'], url);
-    const turns = new FetchTurns(service.db);
+    const claims = new RoundRobinClaims(service.db);
     const claim = async (max: number) => {
       const names: string[] = [];
       for (let count = -1; names.length > count && names.length < max;) {
         count = names.length;
-        names.push(...(await turns.claim(max - count)).map(({ partner_name: name }) => name));
+        names.push(...(await claims.claim(max - count)).map(({ partner_name: name }) => name));
       }
       return names.sort();
     };
