@@ -207,7 +207,7 @@ describe('prune', () => {
     ['deleted', 'delete'],
     ['read', 'get'],
   ] as const)(
-    'goes on with the next file when one cannot be %s, and tries that again the next day',
+    'continues with the next file when one cannot be %s, and tries that again the next day',
     async (_what, method) => {
       const [first, second, last] = await loadOld(3);
       const key = async ({ feedId }: { feedId: string }) => {
