@@ -19,8 +19,10 @@ const readSettings = settingsReader(readableSettings, removedSettings, {
 });
 
 /**
- * Uploads in progress by default, for 90 MB of memory with S3: a large file has 18 MB there, for parts of 5 MiB that are collected
- * and sent, any other 4 MB. In `DATA_DIR` each has 1 MB; an `Idempotency-Key` holds a connection to the database meanwhile.
+ * Uploads in progress by default.
+ *
+ * With S3, a large file has 18 MB of memory, for parts of 5 MiB that are collected and sent, and any other 4 MB: 90 MB in all. In
+ * `DATA_DIR` each has 1 MB; an `Idempotency-Key` holds a connection to the database meanwhile.
  */
 export const concurrentUploadsDefault = { s3: 8, dataDir: 16 };
 

@@ -87,7 +87,7 @@ const groups: Record<string, Row[]> = {
       'Items of a page, as JSON',
       bytes(pageBytesMax),
       'The page ends, with a `next_cursor`',
-      'A hundred of the largest items are up to 50 MB, which keep a process busy for seconds. One item can be larger.',
+      'A hundred of the largest items are up to 50 MB, which keep a process busy for seconds. One item can be larger, and one of a history has values before and after.',
     ],
     [
       'Definition of a format; formats of a partner',

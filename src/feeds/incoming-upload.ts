@@ -25,13 +25,13 @@ interface UploadLimits {
   refused: TransferLimit;
 }
 
-/** Maximum number of forms that are read up to their file, and of those that are refused: each has half a megabyte of memory. */
+/** Maximum number of forms in progress, and of refused ones: each has half a megabyte of memory. */
 export const concurrentForms = 32;
 
-/** Maximum size of the body of a small upload: another one may take minutes, and as much memory as the object store buffers. */
+/** Maximum size of the body of a small upload. Others may take minutes, and the memory that the object store buffers. */
 export const smallUploadBytes = 1024 * 1024;
 
-/** Returns how many of the permits of uploads large ones may have, so that small ones wait for none of them. */
+/** Returns how many permits large uploads may have, so that small ones wait for none of them. */
 export const largeUploadsOf = (concurrentUploads: number) => Math.max(1, Math.floor(concurrentUploads / 2));
 
 /** @param concurrentUploads - maximum number of files in progress */

@@ -88,11 +88,14 @@ async function readPeriods(
       select until_run_id from (${ended}) as ended
       where ${timeOf('until_run_id')} <= (select at from begin) ${newestFirst}
     ), at_begin as materialized (
-      (
-        select state from (${ended}) as ended where until_run_id > (select until_run_id from before)
-        order by partner_id, product_id, until_run_id limit 1
-      )
-      union all select state from in_force limit 1
+      select state from (
+        (
+          select 1 as rank, state from (${ended}) as ended where until_run_id > (select until_run_id from before)
+          order by partner_id, product_id, until_run_id limit 1
+        )
+        union all select 2, state from in_force
+      ) as either
+      order by rank limit 1
     ), version as materialized (
       select until_run_id, run_id, created_at, state from (${ended}) as ended where ${place} > (${partnerId}, ${productId}, coalesce((
         select until_run_id from (${ended}) as ended
