@@ -1,3 +1,4 @@
+import { transferRules } from '../../../src/shared/transfer-limit';
 import { once } from 'node:events';
 import { get as request, type IncomingMessage } from 'node:http';
 import { parse } from 'csv-parse/sync';
@@ -177,7 +178,7 @@ describe('GET /partners/{partner_name}/products.csv', () => {
   });
 
   describe('503', () => {
-    it('is the response while the caller has all its places for downloads', async () => {
+    it('is the response when the caller has all its slots for downloads for too long', async () => {
       const own = await startTestService({ concurrentDownloads: 1 });
       const rows = Array.from({ length: 900 }, (_, at) => ({
         sku: `S${at}`,
@@ -188,11 +189,13 @@ describe('GET /partners/{partner_name}/products.csv', () => {
       const sent = request(own.url + path, { headers: { 'x-api-key': testKey } });
       const [response] = (await once(sent, 'response')) as [IncomingMessage];
 
+      jest.replaceProperty(transferRules, 'waitMilliseconds', 50);
       const { status, headers } = await own.api.get(path);
+      jest.restoreAllMocks();
 
       expect([status, headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d+$/)]);
       response.destroy();
-      await eventually('the place is free', async () => (await own.api.get(path)).status === 200);
+      await eventually('the slot is free', async () => (await own.api.get(path)).status === 200);
     });
   });
 });
