@@ -338,6 +338,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
     it('is rejected by one while the other executes it, and can be retried when that was killed', async () => {
       const [buyer, partner] = [newPartner(), newPartner()];
       const { open } = await openUpload(all.apis[1]!, partner);
+      await keysAreHeld(all, 1);
       const release = await holdOrders(all.address);
       const lost = order(other, buyer).catch(() => 'no answer');
       await keysAreHeld(all, 2);
