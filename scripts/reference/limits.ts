@@ -343,6 +343,12 @@ const shares: string[][] = [
     '408',
   ],
   [
+    'Uploads and inspections that the fields before their file refuse',
+    String(concurrentForms),
+    `${half(concurrentForms)} per API key`,
+    '408',
+  ],
+  [
     'Downloads of raw files and products',
     String(downloads),
     half(downloads),
@@ -368,13 +374,13 @@ const sharesText = [
   'A caller has at most half of the slots of each kind of transfer in a process, at least one. The caller is the partner' +
     ' that the API key is limited to, or else the key together with the partner that the request names or concerns. An' +
     ' upload whose `partner_name` comes after its file counts for its key alone.',
-  'Without a free slot, a transfer waits. A slot goes to the key with the fewest, then to the caller with the fewest, then to' +
-    ' the one that was served the longest ago. While there are waiters:',
+  'Without a free slot, a transfer waits. Slots go round-robin to the keys that wait, and for each key to its callers. While there' +
+    ' are waiters:',
   [
     `- If all transfers of a key together are below ${bytes(slowBytesPerSecond)} per second, the slowest of them is evicted for another` +
       ' caller. Only time in which the service waits for the client counts: the last ten seconds, at least five.',
-    `- A waiter without a slot gets one after ${duration(patienceMilliseconds)}: of the key with most slots, if that has two, or else of` +
-      ' the caller with most. The slowest of its transfers is evicted.',
+    `- After ${duration(patienceMilliseconds)}, a waiter without a slot gets one of the caller or key with most, if that has two: if its` +
+      ' own key has none, of any key, else of its own and of those with more. The slowest of the transfers is evicted.',
   ].join('\n'),
 ];
 

@@ -32,5 +32,4 @@ export const boundedPageSql = (rows: string, limit: number | ':limit', rowsMin =
     from (${rows}) as page
     window in_order as (rows unbounded preceding)
   ) as measured
-  where place <= ${limit} and (place <= ${rowsMin} or bytes <= ${pageBytesMax})
-  order by place`;
+  where place <= ${limit} and (place <= ${rowsMin} or bytes <= ${pageBytesMax})`;

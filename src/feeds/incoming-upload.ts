@@ -89,9 +89,10 @@ export async function admitUpload<T>(
     if (!file) throw form.refusal()!;
     const format = await form.findFormat();
     const upload = { form, file, format, readRest: () => readRest(parts, form) };
-    if (form.isRefused) return await refused.run(formRequest, evict, () => refuse(upload));
+    const asked = { ...formRequest, waitedMilliseconds };
+    if (form.isRefused) return await refused.run(asked, evict, () => refuse(upload));
     const isLarge = announcedBytes > smallUploadBytes;
-    const request = { ...formRequest, ...holderOf(caller, form.partnerName), isLarge, waitedMilliseconds };
+    const request = { ...asked, ...holderOf(caller, form.partnerName), isLarge };
     return await files.run(request, evict, () => receive(upload));
   } finally {
     await parts.return();

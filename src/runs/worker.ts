@@ -163,7 +163,12 @@ export function startRunWorker({
   async function claimRuns({ holder, takesLarge }: (typeof claimers)[number]): Promise<void> {
     let outcome: RunOutcome;
     do {
-      const release = await slots.acquire({ holder, isLarge: takesLarge, signal: stopping.signal });
+      const release = await slots.acquire({
+        holder,
+        group: 'queue',
+        isLarge: takesLarge,
+        signal: stopping.signal,
+      });
       try {
         outcome = await observedRun({ next: takesLarge ? 'of any size' : 'of a small feed' });
       } finally {

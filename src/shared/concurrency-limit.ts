@@ -72,8 +72,7 @@ interface Waiter extends PermitRequest {
  * - A holder has at most `maxPerHolder` permits, and large work `largeMax` of all. A request without a permit waits, at most half of
  *   `maxWaiting` per holder. When `maxWaiting` is reached, a group or holder without waiter displaces the last waiter of the one
  *   with most.
- * - A permit goes to the waiting group with the fewest permits, in it to the holder with the fewest, and among equals to the one
- *   that was served the longest ago.
+ * - Permits go round-robin to the groups that wait, and within a group to its holders.
  */
 export class ConcurrencyLimit {
   private readonly capacity: number;
@@ -84,8 +83,10 @@ export class ConcurrencyLimit {
   private readonly what: string;
   /** In the order of their grants. */
   private readonly permits = new Set<Permit>();
-  /** Non-empty queues by holder; of equals, the first holder is served next. */
+  /** Non-empty queues by holder; of each group, the first one is served next. */
   private readonly queues = new Map<string, Waiter[]>();
+  /** The groups that wait; the first one is served next. */
+  private readonly groups = new Set<string>();
 
   constructor({
     capacity,
@@ -117,8 +118,8 @@ export class ConcurrencyLimit {
    *
    * - of the slowest work of another holder, if all work of its group together is below `slowBytesPerSecond`: parallel work of one
    *   client shares its line;
-   * - or else, after `patienceMilliseconds`, for a group or holder without permit: of the slowest work of the one with most, and at
-   *   least two.
+   * - or else, after `patienceMilliseconds`, for a group or holder without permit: of the slowest work of the one with most, at least
+   *   two. A group that has a permit takes none of a group with no more.
    */
   makeRoom(rules: EvictionRules): void {
     const now = performance.now();
@@ -128,6 +129,8 @@ export class ConcurrencyLimit {
       if (refusal) waiter.refuse(refusal);
     }
     for (;;) {
+      // An eviction can free what its waiter did not need: the share of the evicted holder.
+      this.serveWaiters();
       const next = this.findVictim(rules);
       if (!next) return;
       this.permits.delete(next.victim);
@@ -179,7 +182,7 @@ export class ConcurrencyLimit {
 
   /** Finds the first waiter for which a permit can be withdrawn, and that permit. */
   private findVictim({ patienceMilliseconds, slowBytesPerSecond }: EvictionRules) {
-    for (const waiter of this.byPriority().flat()) {
+    for (const waiter of this.inOrder()) {
       if (this.isAtShare(waiter)) continue;
       const isLargeFull = this.isLargeFull(waiter);
       const evictable = [...this.permits].filter(
@@ -206,7 +209,11 @@ export class ConcurrencyLimit {
   private excessFor({ holder, group }: Waiter, evictable: readonly Permit[]): Permit | undefined {
     const isNewGroup = this.permitsOf(group, ofGroup).length === 0;
     if (!isNewGroup && this.permitsOf(holder).length > 0) return undefined;
-    const { size, items } = largestBy(evictable, isNewGroup ? ofGroup : ofHolder);
+    const own = this.permitsOf(group, ofGroup).length;
+    const others = evictable.filter(
+      (permit) => permit.group === group || this.permitsOf(permit.group, ofGroup).length > own,
+    );
+    const { size, items } = largestBy(others, isNewGroup ? ofGroup : ofHolder);
     return size > 1 ? slowest(largestBy(items, ofHolder).items) : undefined;
   }
 
@@ -232,6 +239,7 @@ export class ConcurrencyLimit {
       const queue = this.queues.get(holder);
       if (queue) queue.push(waiter);
       else this.queues.set(holder, [waiter]);
+      this.groups.add(waiter.group);
     });
   }
 
@@ -255,41 +263,42 @@ export class ConcurrencyLimit {
     return [...this.queues.values()].flat();
   }
 
-  /** Returns the queues, the next one to be served first. */
-  private byPriority(): Waiter[][] {
-    const queues = [...this.queues.values()].map((waiters) => {
-      const { holder, group } = waiters[0]!;
-      return { waiters, ofGroup: this.permitsOf(group, ofGroup).length, own: this.permitsOf(holder).length };
-    });
-    return queues.sort((a, b) => a.ofGroup - b.ofGroup || a.own - b.own).map(({ waiters }) => waiters);
+  /** Returns the waiters, the next one to be served first. */
+  private inOrder(): Waiter[] {
+    const queues = [...this.queues.values()];
+    return [...this.groups].flatMap((group) => queues.filter(([first]) => first!.group === group).flat());
   }
 
   private serveWaiters(): void {
     for (;;) {
-      const next = this.byPriority()
-        .flat()
-        .find((waiter) => this.isFree(waiter));
+      const next = this.inOrder().find((waiter) => this.isFree(waiter));
       if (!next) return;
       this.serve(next);
     }
   }
 
   private serve(waiter: Waiter): void {
-    const { holder } = waiter;
+    const { holder, group } = waiter;
     this.remove(waiter);
     const others = this.queues.get(holder);
     if (others) {
-      // Of equals, it is served last.
       this.queues.delete(holder);
       this.queues.set(holder, others);
     }
+    if (this.groups.delete(group) && this.hasWaiters(group)) this.groups.add(group);
     waiter.grant(this.grant(waiter));
   }
 
   private remove(waiter: Waiter): void {
-    const others = this.queues.get(waiter.holder)?.filter((each) => each !== waiter) ?? [];
-    if (others.length > 0) this.queues.set(waiter.holder, others);
-    else this.queues.delete(waiter.holder);
+    const { holder, group } = waiter;
+    const others = this.queues.get(holder)?.filter((each) => each !== waiter) ?? [];
+    if (others.length > 0) this.queues.set(holder, others);
+    else this.queues.delete(holder);
+    if (!this.hasWaiters(group)) this.groups.delete(group);
+  }
+
+  private hasWaiters(group: string): boolean {
+    return this.waiters().some((waiter) => waiter.group === group);
   }
 }
 

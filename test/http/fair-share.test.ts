@@ -7,7 +7,15 @@ import { withStoredKey, otherKey, startTestService, testKey, type TestService } 
 import { stored } from '../support/stored-uploads';
 
 const normal = { ...transferRules };
-beforeEach(() => void Object.assign(transferRules, { lookMilliseconds: 10, patienceMilliseconds: 300 }));
+beforeEach(
+  () =>
+    void Object.assign(transferRules, {
+      lookMilliseconds: 10,
+      patienceMilliseconds: 300,
+      // None is slow.
+      sampleMilliseconds: 60_000,
+    }),
+);
 afterEach(() => void Object.assign(transferRules, normal));
 
 const evicted = { status: 408, body: { detail: 'The request took too long to arrive.' } };
@@ -98,7 +106,7 @@ describe.each([
 
   it('of another key evict the slowest of a key that has all permits', async () => {
     const uploads = await beginAll(['Acme', 'Birch', 'Cedar', 'Dogwood']);
-    await eventually('all places are taken', () => isRefused('Elm'));
+    await eventually('all slots are taken', () => isRefused('Elm'));
     const before = await stored(service);
 
     expect((await send(service.api.withKey(otherKey), 'Acme')).status).toBe(success);
@@ -114,7 +122,7 @@ describe.each([
   it('of a partner without permit evict from the partner with most permits of the same key', async () => {
     const acme = await beginAll(['Acme', 'Acme']);
     const others = await beginAll(['Birch', 'Cedar']);
-    await eventually('all places are taken', () => isRefused('Birch'));
+    await eventually('all slots are taken', () => isRefused('Birch'));
 
     expect((await send(service.api, 'Elm')).status).toBe(success);
 
@@ -128,7 +136,7 @@ describe.each([
       await withStoredKey(service, 'Acme', 'second'),
     ];
     const [one, two] = [await begin('Acme', clients[0]!.key), await begin('Acme', clients[1]!.key)];
-    await eventually('its places are taken', () => isRefused('Acme', clients[0]!.key));
+    await eventually('its slots are taken', () => isRefused('Acme', clients[0]!.key));
 
     expect(await isRefused('Acme', clients[1]!.key)).toBe(true);
     expect((await send(service.api, 'Acme')).status).toBe(success);
@@ -181,19 +189,19 @@ describe.each([
   it('of one key and partner get half of the permits, and another key gets one', async () => {
     const path = await prepare('Acme');
     for (let times = 0; times < capacity; times++) ask(path);
-    await eventually('half of the places are taken', () => inProgress() === capacity / 2);
+    await eventually('half of the slots are taken', () => inProgress() === capacity / 2);
 
     const { status, bytes } = await download(path, otherKey);
 
     expect(status).toBe(200);
     expect(bytes).toBeGreaterThanOrEqual(largeCsv.length);
-    await eventually('its place is free, and the others are not', () => inProgress() === capacity / 2);
+    await eventually('its slot is free, and the others are not', () => inProgress() === capacity / 2);
   });
 
   it('of another key evict one of a key that has all permits', async () => {
     const paths = [await prepare('Acme'), await prepare('Birch')];
     const sockets = paths.flatMap((path) => Array.from({ length: capacity / 2 }, () => ask(path)));
-    await eventually('all places are taken', () => inProgress() === capacity);
+    await eventually('all slots are taken', () => inProgress() === capacity);
 
     const { status, bytes } = await download(paths[0]!, otherKey);
 

@@ -36,7 +36,7 @@ async function start(settings: Record<string, string>) {
 }
 
 describe('clients that do not read their rejects', () => {
-  it('wait for their turns, of which each ends by its timeout; then another client gets all of its rejects', async () => {
+  it('wait for a slot, which each loses by its timeout; then another client gets all of its rejects', async () => {
     const { api, url, key } = await start({ NODE_OPTIONS: turnDown() });
     const { jobId, job } = await api.loadFeed(csv);
     expect(job.summary.skipped).toBe(rows);
@@ -53,7 +53,7 @@ describe('clients that do not read their rejects', () => {
 
     expect(status).toBe(200);
     expect(body.length).toBeGreaterThan(csv.length);
-    await eventually('each of the others had its turn', () => begun.length === clients.length, 60);
+    await eventually('each of the others had its slot', () => begun.length === clients.length, 60);
     expect(begun.map(({ statusCode }) => statusCode)).toEqual(clients.map(() => 200));
   });
 });

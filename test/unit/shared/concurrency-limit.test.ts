@@ -97,19 +97,18 @@ describe('with waiters', () => {
     expect(order).toEqual(['a1', 'a2', 'b1', 'c1', 'a3', 'b2']);
   });
 
-  it('grants a permit to the group with the fewest, and in it to the holder with the fewest', async () => {
-    const limit = new ConcurrencyLimit({ capacity: 4, maxPerHolder: 4, maxWaiting: 8, what: 'uploads' });
+  it('grants permits round-robin to groups, and within a group to its holders', async () => {
+    const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 16, what: 'uploads' });
     const { order, releases, acquire } = recordGrants(limit);
-    for (const name of ['k a', 'k a', 'k b', 'l']) void acquire(name, name, name[0]);
-    await settled();
-    for (const name of ['k c', 'k a', 'k b', 'l', 'm', 'm']) void acquire(`next ${name}`, name, name[0]);
-    for (let each = 0; each < 4; each++) {
-      releases[each]!();
+    const names = ['k a', 'k a', 'k b', 'k b', 'l', 'k c', 'l', 'm'];
+    const all = ['first', ...names].map((name) => acquire(name, name, name[0]));
+    for (let each = 0; each < all.length; each++) {
       await settled();
+      releases[each]!();
     }
+    await Promise.all(all);
 
-    // m has none; then each group has one, and c and a of k none; then l has none, as its only one has ended.
-    expect(order.slice(4)).toEqual(['next m', 'next k c', 'next k a', 'next l']);
+    expect(order).toEqual(['first', 'k a', 'l', 'm', 'k b', 'l', 'k c', 'k a', 'k b']);
   });
 
   it('queues a holder at its share while it grants free permits to others', async () => {
@@ -365,7 +364,11 @@ describe('making room', () => {
 
 it('exceeds neither limit nor share, and leaves no permit unused that a waiter may have, whatever happens', async () => {
   const step = fc.oneof(
-    fc.record({ acquire: fc.constantFrom('a', 'b', 'c', 'd'), evictable: fc.boolean() }),
+    fc.record({
+      acquire: fc.constantFrom('a', 'b', 'c', 'd'),
+      evictable: fc.boolean(),
+      isLarge: fc.boolean(),
+    }),
     fc.record({ release: fc.nat(20) }),
     fc.record({ abort: fc.nat(20) }),
     fc.record({ makeRoom: fc.constantFrom(0, Infinity) }),
@@ -376,26 +379,31 @@ it('exceeds neither limit nor share, and leaves no permit unused that a waiter m
       fc.nat(5),
       fc.array(step),
       async (capacity, max, steps) => {
-        const limit = new ConcurrencyLimit({ capacity, maxWaiting: max, what: 'runs' });
         const share = Math.max(1, Math.floor(capacity / 2));
-        const held: { holder: string; release: Release }[] = [];
-        const waiting: { holder: string; cancel: AbortController }[] = [];
+        const largeMax = share;
+        const limit = new ConcurrencyLimit({ capacity, largeMax, maxWaiting: max, what: 'runs' });
+        const held: { holder: string; isLarge: boolean; release: Release }[] = [];
+        const waiting: { holder: string; isLarge: boolean; cancel: AbortController }[] = [];
         for (const each of steps) {
           if ('acquire' in each) {
             const cancel = new AbortController();
-            const waiter = { holder: each.acquire, cancel };
-            const permit: { holder: string; release: Release } = {
+            const { isLarge } = each;
+            const waiter = { holder: each.acquire, isLarge, cancel };
+            const permit: (typeof held)[number] = {
               holder: each.acquire,
+              isLarge,
               release: () => undefined,
             };
             const eviction = {
               evict: () => void held.splice(held.indexOf(permit), 1),
-              bytesPerSecond: () => 50,
+              bytesPerSecond: () => (held.includes(permit) ? 50 : Infinity),
             };
             waiting.push(waiter);
             limit
               .acquire({
                 holder: each.acquire,
+                group: each.acquire < 'c' ? 'k' : each.acquire,
+                isLarge,
                 signal: cancel.signal,
                 eviction: each.evictable ? eviction : undefined,
               })
@@ -421,7 +429,10 @@ it('exceeds neither limit nor share, and leaves no permit unused that a waiter m
           expect(held.length).toBeLessThanOrEqual(capacity);
           expect(waiting.length).toBeLessThanOrEqual(max);
           for (const holder of holders) expect(heldBy(holder)).toBeLessThanOrEqual(share);
-          if (held.length < capacity) for (const { holder } of waiting) expect(heldBy(holder)).toBe(share);
+          const large = held.filter(({ isLarge }) => isLarge).length;
+          expect(large).toBeLessThanOrEqual(largeMax);
+          for (const { holder, isLarge } of held.length < capacity ? waiting : [])
+            expect(heldBy(holder) === share || (isLarge && large === largeMax)).toBe(true);
         }
       },
     ),

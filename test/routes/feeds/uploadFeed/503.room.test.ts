@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 
 const normal = { ...transferRules };
-beforeEach(() => void Object.assign(transferRules, { lookMilliseconds: 10 }));
+beforeEach(() => void Object.assign(transferRules, { lookMilliseconds: 10, sampleMilliseconds: 60_000 }));
 afterEach(() => void Object.assign(transferRules, normal));
 
 const formOf = (partner: string) => formBody([partnerPart(partner), filePart()]);
