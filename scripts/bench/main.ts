@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { binaries } from '../../src/embedded-postgres/files';
 import { measureAnalytics } from './analytics';
+import { measureBursts } from './bursts';
 import { measureCatalog } from './catalog';
 import { measureChanges } from './changes';
 import { measureConsole } from './console';
@@ -53,6 +54,7 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   orders: measureOrders,
   analytics: measureAnalytics,
   workers: measureWorkers,
+  bursts: measureBursts,
   growth: measureGrowth,
   retention: measureRetention,
   console: measureConsole,

@@ -10,6 +10,7 @@ export const parts = [
   'orders',
   'analytics',
   'workers',
+  'bursts',
   'growth',
   'retention',
   'console',

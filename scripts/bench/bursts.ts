@@ -1,0 +1,192 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { request, type ClientRequest } from 'node:http';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startServiceProcess } from '../service-process';
+import { ask, quantile, timed, watchMemory } from './measure';
+import type { BenchContext, Measurement } from './report';
+
+const headers = { 'x-api-key': 'key-of-the-benchmark' };
+
+/** Requests that are sent at once. */
+const burst = 64;
+
+const slowUploads = 16;
+const slowBytesPerSecond = 20_000;
+const slowSeconds = 10;
+
+/** A feed of 400 kB. */
+const csv = (tag: string) =>
+  'sku,product_name,category,price,currency\n' +
+  Array.from({ length: 8_000 }, (_, row) => `${tag}-${row},Product number ${row},Lamps,${row}.95,EUR\n`).join(
+    '',
+  );
+
+interface Burst {
+  succeeded: number;
+  seconds: number;
+}
+
+/** Uploads beside slow ones of other partners. */
+interface BesideSlow {
+  /** In percent. */
+  succeeded: number;
+  milliseconds: number[];
+}
+
+interface Round {
+  bursts: Record<string, Burst>;
+  besideSlow: BesideSlow;
+  peakMegabytes: number;
+}
+
+/**
+ * Measures requests of one key that come at once, and uploads beside those of slow clients, with the default settings: whether all
+ * succeed, how long they wait, and the memory of the process.
+ */
+export async function measureBursts(context: BenchContext): Promise<Measurement[]> {
+  const rounds: Round[] = [];
+  for (let round = 0; round < context.rounds; round++) {
+    context.log(`round ${round + 1} of ${context.rounds}`);
+    rounds.push(await measureRound(context));
+  }
+  const kinds = Object.keys(rounds[0]!.bursts);
+  return [
+    ...kinds.flatMap((kind): Measurement[] => [
+      {
+        part: 'bursts',
+        name: `${burst} ${kind} at once that succeed`,
+        unit: '%',
+        values: rounds.map(({ bursts }) => (bursts[kind]!.succeeded / burst) * 100),
+        target: { kind: 'at least', value: 100 },
+      },
+      {
+        part: 'bursts',
+        name: `${burst} ${kind} at once, until all have a response`,
+        unit: 's',
+        values: rounds.map(({ bursts }) => bursts[kind]!.seconds),
+      },
+    ]),
+    {
+      part: 'bursts',
+      name: `uploads of 400 kB beside ${slowUploads} slow ones of other partners that succeed`,
+      unit: '%',
+      values: rounds.map(({ besideSlow }) => besideSlow.succeeded),
+      target: { kind: 'at least', value: 100 },
+    },
+    {
+      part: 'bursts',
+      name: `p99 of uploads of 400 kB beside ${slowUploads} slow ones of other partners`,
+      unit: 'ms',
+      values: rounds.map(({ besideSlow }) => quantile(besideSlow.milliseconds, 0.99)),
+    },
+    {
+      part: 'bursts',
+      name: 'peak memory of the process in all of these',
+      unit: 'MB',
+      values: rounds.map(({ peakMegabytes }) => peakMegabytes),
+    },
+  ];
+}
+
+async function measureRound({ folder, log }: BenchContext): Promise<Round> {
+  const dataDir = join(folder, 'data');
+  mkdirSync(dataDir);
+  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
+  try {
+    const { url } = service;
+    const memory = watchMemory(service.pid);
+    const { feedId, jobId } = await loadFeed(url);
+    const send: Record<string, (number: number) => Promise<boolean>> = {
+      uploads: (number) => postFile(`${url}/feeds/upload`, 'Acme', csv(`U${number}`)),
+      inspections: (number) => postFile(`${url}/feeds/inspect`, 'Acme', csv(`I${number}`)),
+      'downloads of a raw file': () => get(`${url}/feeds/${feedId}/raw`),
+      'downloads of rejects': () => get(`${url}/jobs/${jobId}/rejects.csv`),
+      'downloads of products': () => get(`${url}/partners/Acme/products.csv`),
+    };
+    const bursts: Record<string, Burst> = {};
+    for (const [kind, one] of Object.entries(send)) {
+      let succeeded = 0;
+      const sendOne = async (_: unknown, number: number) => {
+        if (await one(number)) succeeded++;
+      };
+      const seconds = await timed(() => Promise.all(Array.from({ length: burst }, sendOne)));
+      bursts[kind] = { succeeded, seconds };
+      log(`${succeeded} of ${burst} ${kind} in ${seconds.toFixed(2)} s`);
+    }
+    const besideSlow = await uploadBesideSlow(url);
+    log(`${besideSlow.milliseconds.length} uploads beside slow ones, ${besideSlow.succeeded} % succeed`);
+    return { bursts, besideSlow, peakMegabytes: memory.peakMegabytes() };
+  } finally {
+    await service.stop();
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+/** Uploads one file after the other beside slow uploads that began a second before. */
+async function uploadBesideSlow(url: string): Promise<BesideSlow> {
+  const slow = Array.from({ length: slowUploads }, (_, number) => startSlowUpload(url, `Slow ${number}`));
+  const milliseconds: number[] = [];
+  let succeeded = 0;
+  try {
+    await sleep(1_000);
+    for (const end = performance.now() + slowSeconds * 1000; performance.now() < end;) {
+      const content = csv(`F${milliseconds.length}`);
+      const seconds = await timed(async () => {
+        if (await postFile(`${url}/feeds/upload`, 'Fast', content)) succeeded++;
+      });
+      milliseconds.push(seconds * 1000);
+    }
+  } finally {
+    for (const { stop } of slow) stop();
+  }
+  return { succeeded: (succeeded / milliseconds.length) * 100, milliseconds };
+}
+
+/** Begins an upload that sends at `slowBytesPerSecond`, and never ends. */
+function startSlowUpload(url: string, partnerName: string): { stop: () => void } {
+  const sent: ClientRequest = request(`${url}/feeds/upload`, {
+    method: 'POST',
+    agent: false,
+    headers: { ...headers, 'content-type': 'multipart/form-data; boundary=b' },
+  });
+  // The service may abort it for others.
+  sent.on('error', () => undefined).on('response', (response) => response.resume());
+  sent.write(`--b\r\ncontent-disposition: form-data; name="partner_name"\r\n\r\n${partnerName}\r\n`);
+  sent.write(
+    '--b\r\ncontent-disposition: form-data; name="file"; filename="a.csv"\r\n\r\nsku,product_name\n',
+  );
+  const row = 'SKU,Product\n'.repeat(slowBytesPerSecond / 10 / 12);
+  const timer = setInterval(() => sent.write(row), 100);
+  return {
+    stop() {
+      clearInterval(timer);
+      sent.destroy();
+    },
+  };
+}
+
+async function loadFeed(url: string): Promise<{ feedId: string; jobId: string }> {
+  const form = formOf('Acme', `${csv('A')}bad,,,,\n`);
+  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
+  const body = (await response.json()) as { feed_id: string; validation_job_id: string };
+  await ask(`${url}/jobs/${body.validation_job_id}/run`, { method: 'POST', headers });
+  return { feedId: body.feed_id, jobId: body.validation_job_id };
+}
+
+async function postFile(url: string, partnerName: string, content: string): Promise<boolean> {
+  const response = await fetch(url, { method: 'POST', headers, body: formOf(partnerName, content) });
+  await response.arrayBuffer();
+  return response.ok;
+}
+
+function formOf(partnerName: string, content: string): FormData {
+  const form = new FormData();
+  form.set('partner_name', partnerName);
+  form.set('file', new Blob([content], { type: 'text/csv' }), 'feed.csv');
+  return form;
+}
+
+async function get(url: string): Promise<boolean> {
+  return (await ask(url, { headers })).status === 200;
+}
