@@ -1,6 +1,6 @@
 import { settingGroups } from '../../src/shared/setting-groups';
 import { concurrentUploadsDefault } from '../../src/config';
-import { concurrentForms, largeUploadsOf, smallUploadBytes } from '../../src/feeds/incoming-upload';
+import { concurrentForms, smallUploadBytes } from '../../src/feeds/incoming-upload';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
 import { queuedRunAttempts } from '../../src/runs/queue.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
@@ -16,6 +16,7 @@ import { formatsMax } from '../../src/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/header';
 import { recordBytes } from '../../src/feed-format/columns';
 import { issuesKept } from '../../src/etl/row-issues';
+import { half } from '../../src/shared/concurrency-limit';
 import { concurrentDownloadsMax, transferRules, waitingTransfersMax } from '../../src/shared/transfer-limit';
 import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
@@ -318,52 +319,52 @@ const groups: Record<string, Row[]> = {
   ],
 };
 
-const half = (slots: number) => String(Math.max(1, Math.floor(slots / 2)));
+const shareOf = (slots: number) => String(half(slots));
 const downloads = concurrentDownloadsMax;
 
 /** How slots are shared: transfers, slots, slots per caller, and the response to an evicted one. */
 const shares: string[][] = [
   ...(['dataDir', 's3'] as const).flatMap((store) => {
     const where = store === 's3' ? ', with S3' : '';
-    const large = largeUploadsOf(uploads[store]);
+    const large = half(uploads[store]);
     return [
       [
         `Uploads and inspections${where}, from their file on`,
         String(uploads[store]),
-        half(uploads[store]),
+        shareOf(uploads[store]),
         '408',
       ],
-      [`Of these, large files${where}`, String(large), half(large), '408'],
+      [`Of these, large files${where}`, String(large), shareOf(large), '408'],
     ];
   }),
   [
     'Uploads and inspections, before their file',
     String(concurrentForms),
-    `${half(concurrentForms)} per API key`,
+    `${shareOf(concurrentForms)} per API key`,
     '408',
   ],
   [
     'Uploads and inspections that the fields before their file refuse',
     String(concurrentForms),
-    `${half(concurrentForms)} per API key`,
+    `${shareOf(concurrentForms)} per API key`,
     '408',
   ],
   [
     'Downloads of raw files and products',
     String(downloads),
-    half(downloads),
+    shareOf(downloads),
     'The connection is closed; resume a raw file with `Range`',
   ],
   [
     'Downloads of rejects',
     String(concurrentRejectsMax),
-    half(concurrentRejectsMax),
+    shareOf(concurrentRejectsMax),
     'The connection is closed; request it again',
   ],
   [
     'Transfers of each kind that wait',
     String(waitingTransfersMax),
-    half(waitingTransfersMax),
+    shareOf(waitingTransfersMax),
     '503 for the newest of the caller with most',
   ],
 ];

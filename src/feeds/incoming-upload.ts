@@ -3,6 +3,7 @@ import { requestTimedOut } from '../shared/errors';
 import type { FormPart, MultipartBody } from '../http/multipart';
 import { holderOf, type Caller } from '../shared/caller';
 import type { FeedFormat } from '../feed-format/format-definition';
+import { half } from '../shared/concurrency-limit';
 import { TransferLimit, type TransferRequest } from '../shared/transfer-limit';
 import { discardContent, UploadForm, type FilePart, type UploadFormOptions } from './upload-form';
 
@@ -31,18 +32,16 @@ export const concurrentForms = 32;
 /** Maximum size of the body of a small upload. Others may take minutes, and the memory that the object store buffers. */
 export const smallUploadBytes = 1024 * 1024;
 
-/** Returns how many permits large uploads may have, so that small ones wait for none of them. */
-export const largeUploadsOf = (concurrentUploads: number) => Math.max(1, Math.floor(concurrentUploads / 2));
-
 /** @param concurrentUploads - maximum number of files in progress */
 export function createUploadLimits(concurrentUploads: number): UploadLimits {
-  const largeMax = largeUploadsOf(concurrentUploads);
+  // Small ones wait for none of the large.
+  const largeMax = half(concurrentUploads);
   return {
     forms: new TransferLimit({ capacity: concurrentForms, what: 'forms of uploads' }),
     files: new TransferLimit({
       capacity: concurrentUploads,
       largeMax,
-      largeMaxPerHolder: Math.max(1, Math.floor(largeMax / 2)),
+      largeMaxPerHolder: half(largeMax),
       what: 'uploads and inspections',
     }),
     refused: new TransferLimit({ capacity: concurrentForms, what: 'refused uploads' }),

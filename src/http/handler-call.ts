@@ -33,7 +33,6 @@ export class HandlerCall {
   readonly caller: Caller | undefined;
   readonly key: KeyInUse | undefined;
   readonly requestId: string;
-  readonly client: Peer;
   readonly refusal: () => ServiceError | undefined;
   readonly isAborted: () => boolean;
   readonly reply = makeReply;
@@ -54,13 +53,16 @@ export class HandlerCall {
     this.requestId = exchange.requestId;
     this.key = exchange.keyCheck;
     const { socket } = exchange.request;
-    this.client = readerOf(socket);
     this.refusal = () => {
       if (this.key?.isGone()) return unauthorized();
       if (socket.destroyed) return unavailable('the client disconnected');
       return isDraining() ? unavailable('the process is shutting down') : undefined;
     };
     this.isAborted = () => this.refusal() !== undefined;
+  }
+
+  get client(): Peer {
+    return readerOf(this.exchange.request.socket);
   }
 
   get log(): Log {

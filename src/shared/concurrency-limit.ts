@@ -57,6 +57,8 @@ interface Permit extends Pick<PermitRequest, 'holder' | 'eviction'> {
   isLarge: boolean;
 }
 
+type EvictablePermit = Permit & { eviction: Eviction };
+
 interface Waiter extends PermitRequest {
   group: string;
   isLarge: boolean;
@@ -135,7 +137,7 @@ export class ConcurrencyLimit {
       if (!next) return;
       this.permits.delete(next.victim);
       this.serve(next.waiter);
-      next.victim.eviction!.evict();
+      next.victim.eviction.evict();
     }
   }
 
@@ -185,9 +187,9 @@ export class ConcurrencyLimit {
     for (const waiter of this.inOrder()) {
       if (this.isAtShare(waiter)) continue;
       const isLargeFull = this.isLargeFull(waiter);
-      const evictable = [...this.permits].filter(
-        ({ eviction, isLarge }) => eviction && (isLarge || !isLargeFull),
-      );
+      const evictable = [...this.permits]
+        .filter(isEvictable)
+        .filter(({ isLarge }) => isLarge || !isLargeFull);
       const slow = evictable.filter(
         ({ holder, group }) => holder !== waiter.holder && this.speedOf(group) < slowBytesPerSecond,
       );
@@ -206,14 +208,16 @@ export class ConcurrencyLimit {
     );
   }
 
-  private excessFor({ holder, group }: Waiter, evictable: readonly Permit[]): Permit | undefined {
-    const isNewGroup = this.permitsOf(group, ofGroup).length === 0;
-    if (!isNewGroup && this.permitsOf(holder).length > 0) return undefined;
+  private excessFor(
+    { holder, group }: Waiter,
+    evictable: readonly EvictablePermit[],
+  ): EvictablePermit | undefined {
     const own = this.permitsOf(group, ofGroup).length;
+    if (own > 0 && this.permitsOf(holder).length > 0) return undefined;
     const others = evictable.filter(
       (permit) => permit.group === group || this.permitsOf(permit.group, ofGroup).length > own,
     );
-    const { size, items } = largestBy(others, isNewGroup ? ofGroup : ofHolder);
+    const { size, items } = largestBy(others, own === 0 ? ofGroup : ofHolder);
     return size > 1 ? slowest(largestBy(items, ofHolder).items) : undefined;
   }
 
@@ -281,11 +285,8 @@ export class ConcurrencyLimit {
     const { holder, group } = waiter;
     this.remove(waiter);
     const others = this.queues.get(holder);
-    if (others) {
-      this.queues.delete(holder);
-      this.queues.set(holder, others);
-    }
-    if (this.groups.delete(group) && this.hasWaiters(group)) this.groups.add(group);
+    if (this.queues.delete(holder)) this.queues.set(holder, others!);
+    if (this.groups.delete(group)) this.groups.add(group);
     waiter.grant(this.grant(waiter));
   }
 
@@ -294,18 +295,17 @@ export class ConcurrencyLimit {
     const others = this.queues.get(holder)?.filter((each) => each !== waiter) ?? [];
     if (others.length > 0) this.queues.set(holder, others);
     else this.queues.delete(holder);
-    if (!this.hasWaiters(group)) this.groups.delete(group);
-  }
-
-  private hasWaiters(group: string): boolean {
-    return this.waiters().some((waiter) => waiter.group === group);
+    if (!this.waiters().some((each) => each.group === group)) this.groups.delete(group);
   }
 }
 
 const ofHolder = ({ holder }: { holder: string; group: string }) => holder;
 const ofGroup = ({ group }: { holder: string; group: string }) => group;
 
-function half(count: number): number {
+const isEvictable = (permit: Permit): permit is EvictablePermit => permit.eviction !== undefined;
+
+/** Returns half of a limit, at least one: the default share of a holder. */
+export function half(count: number): number {
   return Math.max(1, Math.floor(count / 2));
 }
 
@@ -317,13 +317,8 @@ function largestBy<T>(items: readonly T[], nameOf: (item: T) => string): { size:
   return { size, items: items.filter((item) => sizes.get(nameOf(item)) === size) };
 }
 
-/** Returns the slowest that can be evicted; of equally slow ones, the first. */
-function slowest(permits: readonly Permit[]): Permit | undefined {
-  let least: { permit: Permit; speed: number } | undefined;
-  for (const permit of permits) {
-    if (!permit.eviction) continue;
-    const speed = permit.eviction.bytesPerSecond();
-    if (!least || speed < least.speed) least = { permit, speed };
-  }
-  return least?.permit;
+/** Returns the slowest; of equally slow ones, the first. */
+function slowest(permits: readonly EvictablePermit[]): EvictablePermit | undefined {
+  const speeds = permits.map(({ eviction }) => eviction.bytesPerSecond());
+  return permits[speeds.indexOf(Math.min(...speeds))];
 }
