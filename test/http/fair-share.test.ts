@@ -186,6 +186,19 @@ describe.each([
 
   const inProgress = () => openFiles(service.dataDir).length;
 
+  it('of a client that takes nothing make room for who waits, also the only one', async () => {
+    transferRules.sampleMilliseconds = 50;
+    service = await startTestService({ concurrentDownloads: 1, concurrentRejects: 1 });
+    const path = await prepare('Acme');
+    ask(path);
+    await eventually('it has the slot', () => inProgress() === 1);
+
+    const { status, bytes } = await download(path, otherKey);
+
+    expect(status).toBe(200);
+    expect(bytes).toBeGreaterThanOrEqual(largeCsv.length);
+  });
+
   it('of one key and partner get half of the permits, and another key gets one', async () => {
     const path = await prepare('Acme');
     for (let times = 0; times < capacity; times++) ask(path);

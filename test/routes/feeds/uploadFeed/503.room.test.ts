@@ -118,13 +118,23 @@ describe('POST /feeds/upload', () => {
       await finish(uploads);
     });
 
-    it('leaves a slot to small files beside those of unknown size', async () => {
-      const large = ['Acme', 'Birch'].map((partner) => ({ partner, upload: new OpenUpload(service) }));
-      for (const { partner, upload } of large) await upload.write(formOf(partner).subarray(0, -10));
+    it.each([
+      ['uploads', '/feeds/upload', 201],
+      ['inspections', '/feeds/inspect', 200],
+    ])('leaves a slot to small files beside %s of unknown size', async (_what, path, status) => {
+      const large = ['Acme', 'Birch'].map((partner) => ({
+        form: formOf(partner),
+        upload: new OpenUpload(service, {}, path),
+      }));
+      for (const { form, upload } of large) await upload.write(form.subarray(0, -10));
 
       expect((await service.api.upload({ csv: goodCsv, partnerName: 'Cedar' })).status).toBe(201);
 
-      await finish(large.map(({ upload }) => upload));
+      for (const { form, upload } of large) {
+        await upload.write(form.subarray(-10));
+        upload.end();
+      }
+      for (const { upload } of large) expect((await upload.response).status).toBe(status);
     });
 
     it('ends when a client disconnects, and leaves nothing behind', async () => {
