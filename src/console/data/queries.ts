@@ -88,3 +88,10 @@ export const usePartners = (q: string) =>
   usePages(['partners', q], (cursor) =>
     bodyOf(client.GET('/partners', { params: { query: { q: q || undefined, cursor } } })),
   );
+
+/** The partner of a key that sees one only; empty with several or none; undefined until it is known. */
+export function useOnlyPartner(): string | undefined {
+  const [first] = usePartners('').data?.pages ?? [];
+  if (!first) return undefined;
+  return first.items.length === 1 ? first.items[0]!.partner_name : '';
+}

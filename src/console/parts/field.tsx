@@ -1,7 +1,7 @@
 import { useId } from 'react';
 import { FieldError, Input, Label, Text, TextField, type TextFieldProps } from 'react-aria-components';
 
-interface FieldOptions extends Omit<TextFieldProps, 'className' | 'children'> {
+export interface FieldOptions extends Omit<TextFieldProps, 'className' | 'children'> {
   label: string;
   hint?: string;
   error?: string;

@@ -2,13 +2,14 @@ import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
-import { usePages, usePartners } from '../data/queries';
+import { usePages } from '../data/queries';
 import { isSearchCut, searchOf } from '../data/search';
 import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { More } from '../parts/more';
 import { Card, Loading, Page } from '../parts/page';
+import { PartnerField } from '../parts/partner-field';
 import { Table } from '../parts/table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -18,7 +19,6 @@ import { facetFields, Facets } from './facets';
 /** The products, by search, facets and order; or those of a partner as of a day. */
 export function CatalogView() {
   const [read, write] = useFilters();
-  const known = usePartners('').data?.pages[0]?.items.map(({ partner_name }) => partner_name) ?? [];
   const asOf = endOfDay(read('day'));
   const names = ['q', 'partner', 'day', 'sort', 'withdrawn', ...facetFields];
   return (
@@ -34,9 +34,8 @@ export function CatalogView() {
               onChange={(q) => write({ q })}
             />
           )}
-          <Field
+          <PartnerField
             label={texts.catalog.partner}
-            suggestions={known}
             value={read('partner')}
             onChange={(partner) => write({ partner })}
           />

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from 'wouter';
+import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
-import { readDraft, type Draft } from '../data/draft';
+import { useDraft, type Draft } from '../data/draft';
 import { inspectFeed } from '../data/upload';
 import { Failure } from '../parts/failure';
 import { Card, Loading, Page } from '../parts/page';
@@ -11,7 +11,8 @@ import { ReadingForm } from './reading-form';
 
 /** Shows what the chosen file is, before anything is stored. */
 export function CheckView() {
-  const draft = useQuery({ queryKey: ['draft'], queryFn: readDraft, staleTime: 0, gcTime: 0 });
+  const draft = useDraft();
+  if (draft.data?.partner === '') return <Redirect to="/send" replace />;
   if (draft.data === null)
     return (
       <Page title={texts.check.lost}>

@@ -6,9 +6,10 @@ import { useFeeds } from '../data/queries';
 import { count, time } from '../locale';
 import { Chart, type Series } from '../parts/chart';
 import { Failure } from '../parts/failure';
-import { Choice, Field } from '../parts/field';
+import { Choice } from '../parts/field';
 import { More } from '../parts/more';
 import { Card, Loading, Page } from '../parts/page';
+import { PartnerField } from '../parts/partner-field';
 import { Status } from '../parts/summary';
 import { Table } from '../parts/table';
 import { Value } from '../parts/value';
@@ -26,7 +27,7 @@ export function FeedsView() {
     <Page title={texts.feeds.title}>
       <Card>
         <div className="filters" role="search" aria-label={texts.feeds.filters}>
-          <Field
+          <PartnerField
             label={texts.feeds.partner}
             value={read('partner')}
             onChange={(partner) => write({ partner })}

@@ -1,12 +1,12 @@
 import { Link } from 'wouter';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
-import { usePages, usePartners } from '../data/queries';
+import { usePages } from '../data/queries';
 import { time } from '../locale';
 import { Failure } from '../parts/failure';
-import { Field } from '../parts/field';
 import { More } from '../parts/more';
 import { Card, Loading, Page } from '../parts/page';
+import { PartnerField } from '../parts/partner-field';
 import { Table } from '../parts/table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -14,14 +14,12 @@ import { texts } from '../texts';
 
 export function OrdersView() {
   const [read, write] = useFilters();
-  const known = usePartners('').data?.pages[0]?.items.map(({ partner_name }) => partner_name) ?? [];
   const partner = useDeferred(read('partner'));
   return (
     <Page title={texts.orders.title}>
       <Card>
-        <Field
+        <PartnerField
           label={texts.catalog.partner}
-          suggestions={known}
           value={read('partner')}
           onChange={(name) => write({ partner: name })}
         />

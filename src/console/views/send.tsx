@@ -10,11 +10,12 @@ import {
 } from 'react-aria-components';
 import { useLocation } from 'wouter';
 import { useFilters } from '../data/address';
-import { saveDraft } from '../data/draft';
-import { usePartners } from '../data/queries';
+import { saveDraft, useDraft } from '../data/draft';
+import { useOnlyPartner } from '../data/queries';
 import { Action } from '../parts/action';
-import { Field } from '../parts/field';
 import { Card, Page } from '../parts/page';
+import { PartnerField } from '../parts/partner-field';
+import { Value } from '../parts/value';
 import { texts } from '../texts';
 
 /** Takes a file or rows, and leads to what they are. */
@@ -23,15 +24,16 @@ export function SendView() {
   const [read, write] = useFilters();
   const [pasted, setPasted] = useState('');
   const [fault, setFault] = useState<'partner' | 'rows'>();
-  const known = usePartners('').data?.pages[0]?.items.map(({ partner_name }) => partner_name) ?? [];
-  // A key that is bound to a partner sees only this one.
+  const draft = useDraft();
+  const only = useOnlyPartner();
   const [typed, setTyped] = useState<string>();
-  const partner = typed ?? (read('partner') || (known.length === 1 ? known[0]! : ''));
+  const partner = typed ?? (read('partner') || draft.data?.partner || only || '');
 
   const take = async (file: File) => {
-    if (!partner.trim()) return setFault('partner');
     await saveDraft({ partner: partner.trim(), file });
-    navigate('/send/check');
+    await draft.refetch();
+    if (partner.trim()) navigate('/send/check');
+    else setFault('partner');
   };
   const takePasted = () =>
     pasted.trim()
@@ -41,11 +43,10 @@ export function SendView() {
     <Page title={texts.send.title}>
       <p className="muted">{texts.send.lead}</p>
       <Card>
-        <Field
+        <PartnerField
           label={texts.send.partner}
           hint={texts.send.partnerHint}
           error={fault === 'partner' ? texts.send.partnerMissing : undefined}
-          suggestions={known}
           value={partner}
           onChange={(name) => {
             setFault(undefined);
@@ -53,6 +54,16 @@ export function SendView() {
             write({ partner: name });
           }}
         />
+        {draft.data && (
+          <div className="actions">
+            <span>
+              {texts.send.chosen} <Value>{draft.data.file.name}</Value>
+            </span>
+            <Action kind="primary" onPress={() => void take(draft.data!.file)}>
+              {texts.send.check}
+            </Action>
+          </div>
+        )}
         <DropZone
           className="drop"
           onDrop={(event) => {
@@ -63,7 +74,7 @@ export function SendView() {
           <Text slot="label">{texts.send.drop}</Text>
           <span className="muted">{texts.send.or}</span>
           <FileTrigger onSelect={(files) => files?.[0] && void take(files[0])}>
-            <Action kind="primary">{texts.send.choose}</Action>
+            <Action kind={draft.data ? undefined : 'primary'}>{texts.send.choose}</Action>
           </FileTrigger>
         </DropZone>
         <TextField className="field" value={pasted} onChange={setPasted}>

@@ -3,7 +3,7 @@ import { Form } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { useFilters } from '../data/address';
-import { usePartners } from '../data/queries';
+import { useOnlyPartner } from '../data/queries';
 import {
   definitionOf,
   draftOf,
@@ -25,6 +25,7 @@ import { Check } from '../parts/check';
 import { Failure } from '../parts/failure';
 import { Field } from '../parts/field';
 import { Card, Loading, Page } from '../parts/page';
+import { PartnerField } from '../parts/partner-field';
 import { useDeferred } from '../parts/use-deferred';
 import { texts } from '../texts';
 import { LoadFields } from './source-loading';
@@ -34,16 +35,11 @@ import { SecretFields } from './source-secrets';
 /** A source that is added. */
 export function NewSourceView() {
   const [read] = useFilters();
-  const known = usePartners('').data?.pages[0]?.items.map(({ partner_name }) => partner_name);
+  const only = useOnlyPartner();
   return (
     <Page title={texts.sources.addTitle}>
       <p className="muted">{texts.sources.addLead}</p>
-      {known ? (
-        // A key that is bound to a partner sees only this one.
-        <SourceForm partner={read('partner') || (known.length === 1 ? known[0]! : '')} known={known} />
-      ) : (
-        <Loading />
-      )}
+      {only === undefined ? <Loading /> : <SourceForm partner={read('partner') || only} />}
     </Page>
   );
 }
@@ -55,18 +51,17 @@ export function EditSourceView({ path }: { path: SourcePath }) {
     <Page title={`${texts.sources.edit}: ${path.source_name}`}>
       {source.error && <Failure error={source.error} retry={() => void source.refetch()} />}
       {source.isPending && <Loading />}
-      {source.data && <SourceForm partner={path.partner_name} known={[]} source={source.data} />}
+      {source.data && <SourceForm partner={path.partner_name} source={source.data} />}
     </Page>
   );
 }
 
 interface Options {
   partner: string;
-  known: string[];
   source?: Schemas['Source'];
 }
 
-function SourceForm({ partner: given, known, source }: Options) {
+function SourceForm({ partner: given, source }: Options) {
   const [, navigate] = useLocation();
   const [read] = useFilters();
   const [draft, setDraft] = useState(() => withWishes(draftOf(given, source), read));
@@ -110,7 +105,7 @@ function SourceForm({ partner: given, known, source }: Options) {
       }}
     >
       <Card title={texts.sources.where}>
-        {!source && <Owner draft={draft} known={known} isTaken={isTaken} onChange={change} />}
+        {!source && <Owner draft={draft} isTaken={isTaken} onChange={change} />}
         <div className="pair">
           <Field
             label={texts.sources.url}
@@ -169,13 +164,12 @@ interface PartOptions {
 }
 
 /** Whose source it is, and its name: both are fixed once it is stored. */
-function Owner({ draft, known, isTaken, onChange }: PartOptions & { known: string[]; isTaken: boolean }) {
+function Owner({ draft, isTaken, onChange }: PartOptions & { isTaken: boolean }) {
   return (
     <div className="pair">
-      <Field
+      <PartnerField
         label={texts.send.partner}
         hint={texts.send.partnerHint}
-        suggestions={known}
         value={draft.partner}
         onChange={(partner) => onChange({ partner })}
       />

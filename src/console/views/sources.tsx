@@ -5,9 +5,9 @@ import { wordsOf } from '../data/schedule';
 import { sourceAddress, useLastFetch, useSources } from '../data/sources';
 import { time } from '../locale';
 import { Failure } from '../parts/failure';
-import { Field } from '../parts/field';
 import { More } from '../parts/more';
 import { Card, Loading, Page } from '../parts/page';
+import { PartnerField } from '../parts/partner-field';
 import { Table } from '../parts/table';
 import { Value } from '../parts/value';
 import { useDeferred } from '../parts/use-deferred';
@@ -28,7 +28,7 @@ export function SourcesView() {
       }
     >
       <Card>
-        <Field
+        <PartnerField
           label={texts.feeds.partner}
           value={read('partner')}
           onChange={(name) => write({ partner: name })}

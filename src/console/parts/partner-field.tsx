@@ -1,0 +1,16 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { bodyOf, client } from '../api';
+import { Field, type FieldOptions } from './field';
+import { useDeferred } from './use-deferred';
+
+/** The name of a partner: suggests those whose names begin with what is typed. */
+export function PartnerField({ value, ...props }: Omit<FieldOptions, 'suggestions'> & { value: string }) {
+  const typed = useDeferred(value.trim());
+  const found = useQuery({
+    queryKey: ['partner-names', typed],
+    queryFn: () => bodyOf(client.GET('/partners', { params: { query: { q: typed || undefined } } })),
+    placeholderData: keepPreviousData,
+  });
+  const names = found.data?.items.map(({ partner_name }) => partner_name) ?? [];
+  return <Field {...props} value={value} suggestions={names} />;
+}
