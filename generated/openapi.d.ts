@@ -2713,9 +2713,9 @@ export interface components {
          *     - `incomplete_group` (error): The row takes cells from the beginning of its group (`fill_down`), which has no
          *       `product_name` or could not be read. Fill the cell, or correct the rows above; the rows of a group must follow
          *       each other. Example: `mug,,Big,MUG-B`
-         *     - `invalid_price` (error): The price does not follow the price grammar. The message says what is wrong: a
-         *       decimal comma, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored
-         *       price. Example: `LAMP-1,Head lamp,"1.299,00"`
+         *     - `invalid_price` (error): The price does not follow the price grammar. The message says what is wrong:
+         *       another decimal separator than that of the file, a negative price, a word, a fifth decimal, an unknown currency.
+         *       An empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
          *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
          *     - `currency_conflict` (error): The price names another currency than the row's `currency`. Make both the same,
@@ -2745,7 +2745,7 @@ export interface components {
          *       same. Remove the row, or ignore the warning. Example: `LAMP-1,Head lamp` and then `sku,product_name`
          *     - `unknown_availability` (warning): Unknown availability: the value is stored, but the product cannot be
          *       ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable,
-         *       sold_out or discontinued. Example: `LAMP-1,Head lamp,ask us`
+         *       sold_out or discontinued; or map the word in `availability` of a format. Example: `LAMP-1,Head lamp,ask us`
          *     - `zero_price` (warning): The price is 0. If there is no price, leave the cell empty, which removes a stored
          *       price. Example: `LAMP-1,Head lamp,0.00`
          *     - `unknown_column` (warning): The header has an unknown column; its cells are ignored. Reported once, on the

@@ -32,7 +32,7 @@ export const issueCodes = {
     severity: 'error',
     description: 'The price does not follow the price grammar.',
     remedy:
-      'The message says what is wrong: a decimal comma, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored price.',
+      'The message says what is wrong: another decimal separator than that of the file, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored price.',
     example: 'sku,product_name,price\nLAMP-1,Head lamp,"1.299,00"',
   },
   invalid_currency: {
@@ -109,7 +109,7 @@ export const issueCodes = {
     severity: 'warning',
     description: 'Unknown availability: the value is stored, but the product cannot be ordered.',
     remedy:
-      'Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable, sold_out or discontinued.',
+      'Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable, sold_out or discontinued; or map the word in `availability` of a format.',
     example: 'sku,product_name,availability\nLAMP-1,Head lamp,ask us',
   },
   zero_price: {

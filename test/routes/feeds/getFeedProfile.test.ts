@@ -138,6 +138,14 @@ describe('GET /feeds/profile', () => {
       );
     });
 
+    it('advises nothing that depends on the format of a file: the message of an issue does', () => {
+      const remedies = profile.issue_codes.map(({ remedy }) => remedy);
+
+      expect(remedies.filter((remedy) => /\b(?:comma|point|semicolon|tab)\b/.test(remedy))).toEqual([]);
+      const ofWords = profile.issue_codes.find(({ code }) => code === 'unknown_availability')!;
+      expect(ofWords.remedy).toContain('`availability` of a format');
+    });
+
     it("uses the document's names of column types and cleaning rules", () => {
       const used = new Set(profile.columns.flatMap(({ cleaning }) => cleaning));
       expect([...used].sort()).toEqual([...schemas.CleaningRule.enum].sort());
