@@ -1,8 +1,10 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { useMemo } from 'react';
 import { createRoot } from 'react-dom/client';
-import { Router } from 'wouter';
+import { Router, useRouter } from 'wouter';
 import { consolePath, RequestError } from './api';
 import './console.css';
+import { decodingParser, useEncodedLocation } from './data/address';
 import { Shell } from './shell';
 
 /** Repeats what a busy service refused; other refusals stay the same. */
@@ -15,10 +17,18 @@ const queries = new QueryClient({
   defaultOptions: { queries: { retry: mayRetry, refetchOnWindowFocus: false, staleTime: 2_000 } },
 });
 
-createRoot(document.getElementById('console')!).render(
-  <QueryClientProvider client={queries}>
-    <Router base={consolePath}>
+function Console() {
+  const { parser } = useRouter();
+  const decoding = useMemo(() => decodingParser(parser), [parser]);
+  return (
+    <Router base={consolePath} hook={useEncodedLocation} parser={decoding}>
       <Shell />
     </Router>
+  );
+}
+
+createRoot(document.getElementById('console')!).render(
+  <QueryClientProvider client={queries}>
+    <Console />
   </QueryClientProvider>,
 );

@@ -1,10 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
-import { Link, Route, Switch, useLocation } from 'wouter';
+import { Link, Route, Switch, useLocation, useSearch } from 'wouter';
 import { root } from './api';
+import { routes } from './data/address';
 import { removeDraft } from './data/draft';
 import { useSeesAllPartners } from './data/queries';
+import type { SourcePath } from './data/sources';
 import { Action } from './parts/action';
+import { Boundary } from './parts/boundary';
 import { Page } from './parts/page';
 import { signOut, useApiKey } from './session';
 import { texts } from './texts';
@@ -28,18 +31,18 @@ import { SourcesView } from './views/sources';
 import { DeliveriesView, WebhooksView } from './views/webhooks';
 
 const links = [
-  ['/', texts.nav.home],
-  ['/send', texts.nav.send],
-  ['/feeds', texts.nav.feeds],
-  ['/partners', texts.nav.partners],
-  ['/sources', texts.nav.sources],
-  ['/catalog', texts.nav.catalog],
-  ['/orders', texts.nav.orders],
-  ['/sales', texts.nav.sales],
-  ['/webhooks', texts.nav.webhooks],
+  [routes.home, texts.nav.home],
+  [routes.send, texts.nav.send],
+  [routes.feeds, texts.nav.feeds],
+  [routes.partners, texts.nav.partners],
+  [routes.sources, texts.nav.sources],
+  [routes.catalog, texts.nav.catalog],
+  [routes.orders, texts.nav.orders],
+  [routes.sales, texts.nav.sales],
+  [routes.webhooks, texts.nav.webhooks],
 ] as const;
 /** For keys that are not limited to a partner. */
-const linksOfAll = [['/queue', texts.nav.queue]] as const;
+const linksOfAll = [[routes.queue, texts.nav.queue]] as const;
 
 /** The frame of every view: navigation, and the view of the address. */
 export function Shell() {
@@ -74,10 +77,11 @@ function Header() {
   }, [path, shown.length]);
   // Sources are below partners, as in the API.
   const place = path.replace(/^\/partners\/[^/]+(?=\/sources\/)/, '');
-  const isCurrent = (to: string) => (to === '/' ? path === '/' : place === to || place.startsWith(`${to}/`));
+  const isCurrent = (to: string) =>
+    to === routes.home ? path === to : place === to || place.startsWith(`${to}/`);
   return (
     <header className="bar">
-      <Link href="/" className="brand">
+      <Link href={routes.home} className="brand">
         {texts.name}
       </Link>
       <nav ref={nav} aria-label={texts.nav.label}>
@@ -102,47 +106,53 @@ function Header() {
   );
 }
 
+/** The view of the address; its parameters come decoded. */
 function Views() {
+  const [path] = useLocation();
+  const search = useSearch();
   return (
-    <Switch>
-      <Route path="/" component={HomeView} />
-      <Route path="/send" component={SendView} />
-      <Route path="/send/check" component={CheckView} />
-      <Route path="/feeds" component={FeedsView} />
-      <Route<{ feedId: string; step?: string; run?: string }> path="/feeds/:feedId/:step?/:run?">
-        {({ feedId, step, run }) => <FeedView feedId={feedId} step={step} run={run} />}
-      </Route>
-      <Route path="/partners" component={PartnersView} />
-      <Route path="/partners/:name">{({ name }) => <PartnerView name={decodeURIComponent(name)} />}</Route>
-      <Route path="/partners/:name/formats/:format">
-        {({ name, format }) => <FormatView partner={decodeURIComponent(name)} name={format} />}
-      </Route>
-      <Route path="/sources" component={SourcesView} />
-      <Route path="/sources/new" component={NewSourceView} />
-      <Route<{ name: string; source: string; view?: string }> path="/partners/:name/sources/:source/:view?">
-        {({ name, source, view }) => <SourceRoute partner={name} source={source} view={view} />}
-      </Route>
-      <Route path="/catalog" component={CatalogView} />
-      <Route path="/products/:productId">{({ productId }) => <ProductView productId={productId} />}</Route>
-      <Route path="/orders" component={OrdersView} />
-      <Route path="/sales" component={SalesView} />
-      <Route path="/queue" component={QueueView} />
-      <Route path="/webhooks" component={WebhooksView} />
-      <Route path="/webhooks/:webhookId">{({ webhookId }) => <DeliveriesView webhookId={webhookId} />}</Route>
-      <Route>
-        <Page title={texts.failure.unknownView}>
-          <p>{texts.failure.unknownViewWay}</p>
-          <Link href="/" className="button">
-            {texts.nav.home}
-          </Link>
-        </Page>
-      </Route>
-    </Switch>
+    <Boundary address={`${path}?${search}`}>
+      <Switch>
+        <Route path={routes.home} component={HomeView} />
+        <Route path={routes.send} component={SendView} />
+        <Route path={routes.check} component={CheckView} />
+        <Route path={routes.feeds} component={FeedsView} />
+        <Route<{ feed: string; step?: string; run?: string }> path={routes.feed}>
+          {({ feed, step, run }) => <FeedView feedId={feed} step={step} run={run} />}
+        </Route>
+        <Route path={routes.partners} component={PartnersView} />
+        <Route path={routes.partner}>{({ partner }) => <PartnerView name={partner} />}</Route>
+        <Route path={routes.format}>
+          {({ partner, format }) => <FormatView partner={partner} name={format} />}
+        </Route>
+        <Route path={routes.sources} component={SourcesView} />
+        <Route path={routes.newSource} component={NewSourceView} />
+        <Route path={routes.source}>
+          {({ partner, source, view }) => (
+            <SourceRoute path={{ partner_name: partner, source_name: source }} view={view} />
+          )}
+        </Route>
+        <Route path={routes.catalog} component={CatalogView} />
+        <Route path={routes.product}>{({ product }) => <ProductView productId={product} />}</Route>
+        <Route path={routes.orders} component={OrdersView} />
+        <Route path={routes.sales} component={SalesView} />
+        <Route path={routes.queue} component={QueueView} />
+        <Route path={routes.webhooks} component={WebhooksView} />
+        <Route path={routes.webhook}>{({ webhook }) => <DeliveriesView webhookId={webhook} />}</Route>
+        <Route>
+          <Page title={texts.failure.unknownView}>
+            <p>{texts.failure.unknownViewWay}</p>
+            <Link href={routes.home} className="button">
+              {texts.nav.home}
+            </Link>
+          </Page>
+        </Route>
+      </Switch>
+    </Boundary>
   );
 }
 
-function SourceRoute({ partner, source, view }: { partner: string; source: string; view?: string }) {
-  const path = { partner_name: decodeURIComponent(partner), source_name: source };
+function SourceRoute({ path, view }: { path: SourcePath; view?: string }) {
   const View = view === 'edit' ? EditSourceView : view === 'test' ? SourceTestView : SourceView;
   return <View path={path} />;
 }

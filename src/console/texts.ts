@@ -43,6 +43,9 @@ export const texts = {
     tooLarge:
       'Split the file, and send its parts one after the other, each with “Add and change products”. The first line of each is the header.',
     readOnly: 'Your key may look, but not change anything. Ask the operator for one that may.',
+    view: 'This view cannot be shown',
+    viewWay: 'That is a fault of the console. Load it again, or go on with another view.',
+    reload: 'Load again',
     unknownView: 'There is no such page',
     unknownViewWay: 'The address leads nowhere. Begin with the overview.',
   },

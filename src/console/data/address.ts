@@ -1,4 +1,99 @@
-import { useSearchParams } from 'wouter';
+import { useSearchParams, type BaseLocationHook, type Parser } from 'wouter';
+import { useBrowserLocation, useSearch as useBrowserSearch } from 'wouter/use-browser-location';
+import { consolePath } from '../api';
+import type { SourcePath } from './sources';
+
+/** The addresses of the views, below the console. */
+export const routes = {
+  home: '/',
+  send: '/send',
+  check: '/send/check',
+  feeds: '/feeds',
+  feed: '/feeds/:feed/:step?/:run?',
+  partners: '/partners',
+  partner: '/partners/:partner',
+  format: '/partners/:partner/formats/:format',
+  source: '/partners/:partner/sources/:source/:view?',
+  sources: '/sources',
+  newSource: '/sources/new',
+  catalog: '/catalog',
+  product: '/products/:product',
+  orders: '/orders',
+  sales: '/sales',
+  queue: '/queue',
+  webhooks: '/webhooks',
+  webhook: '/webhooks/:webhook',
+} as const;
+
+export type Route = keyof typeof routes;
+
+type SegmentNames<Path> = Path extends `${string}/:${infer Name}/${infer Rest}`
+  ? Name | SegmentNames<`/${Rest}`>
+  : Path extends `${string}/:${infer Name}`
+    ? Name
+    : never;
+type Needed<Name> = Name extends `${string}?` ? never : Name;
+type Values<Of extends Route> = Record<Needed<SegmentNames<(typeof routes)[Of]>> & string, string | number> &
+  Record<string, string | number | undefined>;
+
+/**
+ * Returns the address of a view.
+ * @param values - as they are: those that the path has no segment for are the query; empty ones are left out
+ */
+export function addressOf<Of extends Route>(route: Of, values: Values<Of>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value) query.set(name, String(value));
+  const path = routes[route].replace(/\/:(\w+)\??/g, (_, name: string) => {
+    const value = query.get(name) ?? '';
+    query.delete(name);
+    return value && `/${encodeURIComponent(value)}`;
+  });
+  return query.size > 0 ? `${path}?${query.toString()}` : path;
+}
+
+/** Returns the address of a view of a source. */
+export const addressOfSource = (
+  { partner_name: partner, source_name: source }: SourcePath,
+  view?: 'edit' | 'test',
+  query: Record<string, string | undefined> = {},
+) => addressOf('source', { ...query, partner, source, view });
+
+/** Decodes a segment; what is no escape sequence stays as it is: addresses are typed, too. */
+const decoded = (segment: string) =>
+  segment.replace(/(?:%[0-9a-f]{2})+/gi, (sequence) => {
+    try {
+      return decodeURIComponent(sequence);
+    } catch {
+      return sequence;
+    }
+  });
+
+/** Makes the parser of a router decode the segments that it finds. */
+export const decodingParser =
+  (parse: Parser): Parser =>
+  (route, loose) => {
+    const { pattern, keys } = parse(route, loose);
+    return {
+      keys,
+      pattern: {
+        exec(path) {
+          const match = pattern.exec(path);
+          return match && (match.map((segment?: string) => segment && decoded(segment)) as RegExpExecArray);
+        },
+      },
+    };
+  };
+
+// The router decodes a whole address, after which a slash in a name cannot be told from one between names. Escaped once
+// more, it comes out as it is.
+const escaped = (text: string) => text.replaceAll('%', '%25');
+
+/** The address of the browser, which stays encoded until its parts are taken apart. */
+export const useEncodedLocation: BaseLocationHook = () => {
+  const [path, navigate] = useBrowserLocation();
+  return [consolePath + escaped(path.slice(consolePath.length)), navigate];
+};
+useEncodedLocation.searchHook = () => escaped(useBrowserSearch());
 
 /** Reads and writes the filters of a view in its address. */
 export function useFilters(): [(name: string) => string, (changes: Record<string, string>) => void] {

@@ -12,10 +12,6 @@ export interface SourcePath {
 
 const keyOf = ({ partner_name, source_name }: SourcePath) => [partner_name, source_name];
 
-/** The address of a source in the console. */
-export const sourceAddress = ({ partner_name, source_name }: SourcePath, view = '') =>
-  `/partners/${encodeURIComponent(partner_name)}/sources/${encodeURIComponent(source_name)}${view && `/${view}`}`;
-
 /** @param partner - empty: the sources of all partners */
 export const useSources = (partner: string) =>
   usePages(['sources', partner], (cursor) =>

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
+import { addressOf } from '../data/address';
 import { texts } from '../texts';
 import { Choice } from './field';
 import { Table } from './table';
@@ -50,7 +51,7 @@ function ChangeRows({ item }: { item: Change }) {
         <>
           <th scope="rowgroup" rowSpan={changes.length}>
             {'product_id' in item ? (
-              <Link href={`/products/${item.product_id}`}>
+              <Link href={addressOf('product', { product: item.product_id })}>
                 <Value>{item.sku}</Value>
               </Link>
             ) : (

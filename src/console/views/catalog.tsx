@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { isSearchCut, searchOf } from '../data/search';
 import { Action } from '../parts/action';
@@ -131,7 +131,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
         {items.map((product) => (
           <tr key={product.product_id}>
             <th scope="row">
-              <Link href={`/products/${product.product_id}`}>
+              <Link href={addressOf('product', { product: product.product_id })}>
                 <Value>{product.product_name}</Value>
               </Link>
               <div className="muted">

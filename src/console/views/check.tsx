@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
+import { addressOf, routes } from '../data/address';
 import { useDraft, type Draft } from '../data/draft';
 import { inspectFeed } from '../data/upload';
 import { Failure } from '../parts/failure';
@@ -12,12 +13,12 @@ import { ReadingForm } from './reading-form';
 /** Shows what the chosen file is, before anything is stored. */
 export function CheckView() {
   const draft = useDraft();
-  if (draft.data?.partner === '') return <Redirect to="/send" replace />;
+  if (draft.data?.partner === '') return <Redirect to={routes.send} replace />;
   if (draft.data === null)
     return (
       <Page title={texts.check.lost}>
         <p>{texts.check.lostWay}</p>
-        <Link href="/send" className="button primary">
+        <Link href={routes.send} className="button primary">
           {texts.send.choose}
         </Link>
       </Page>
@@ -36,7 +37,7 @@ function Inspected({ draft }: { draft: Draft }) {
     return (
       <>
         <Failure error={inspection.error} retry={() => void inspection.refetch()} />
-        <Link href={`/send?partner=${encodeURIComponent(partner)}`} className="button">
+        <Link href={addressOf('send', { partner })} className="button">
           {texts.back}
         </Link>
       </>
@@ -54,7 +55,7 @@ function Inspected({ draft }: { draft: Draft }) {
           <p>
             <Value>{hint?.message ?? refusal}</Value>
           </p>
-          <Link href={`/send?partner=${encodeURIComponent(partner)}`} className="button">
+          <Link href={addressOf('send', { partner })} className="button">
             {texts.send.choose}
           </Link>
         </div>

@@ -1,6 +1,7 @@
 import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
 import { client, download } from '../api';
+import { addressOf } from '../data/address';
 import { useFeed } from '../data/queries';
 import { time } from '../locale';
 import { Action } from '../parts/action';
@@ -26,7 +27,7 @@ interface Options {
 /** A feed, and the step of its walk that the address names. */
 export function FeedView({ feedId, step, run }: Options) {
   const feed = useFeed(feedId);
-  if (!step) return <Redirect to={`/feeds/${feedId}/run`} />;
+  if (!step) return <Redirect to={addressOf('feed', { feed: feedId, step: 'run' })} />;
   return (
     <Page title={`${texts.feeds.feed} ${feedId}`}>
       {feed.error && <Failure error={feed.error} retry={() => void feed.refetch()} />}
@@ -38,7 +39,7 @@ export function FeedView({ feedId, step, run }: Options) {
             {steps.map((name) => (
               <Link
                 key={name}
-                href={`/feeds/${feedId}/${name}`}
+                href={addressOf('feed', { feed: feedId, step: name })}
                 aria-current={name === step ? 'page' : undefined}
               >
                 {texts.feed[name]}
@@ -66,7 +67,7 @@ function Head({ feed }: { feed: Schemas['Feed'] }) {
   return (
     <div className="feed-head">
       <Status status={status} />
-      <Link href={`/partners/${encodeURIComponent(partner_name)}`}>
+      <Link href={addressOf('partner', { partner: partner_name })}>
         <Value>{partner_name}</Value>
       </Link>
       <Value>{file_name}</Value>

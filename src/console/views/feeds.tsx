@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, useFilters } from '../data/address';
 import { useFeeds } from '../data/queries';
 import { count, time } from '../locale';
 import { Chart, type Series } from '../parts/chart';
@@ -101,13 +101,15 @@ export function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string
       {feeds.map(({ feed_id, partner_name, file_name, status: state, summary, uploaded_at }) => (
         <tr key={feed_id}>
           <th scope="row">
-            <Link href={`/feeds/${feed_id}/${state === 'processing' ? 'plan' : 'run'}`}>{feed_id}</Link>
+            <Link href={addressOf('feed', { feed: feed_id, step: state === 'processing' ? 'plan' : 'run' })}>
+              {feed_id}
+            </Link>
             <div className="muted">
               <Value>{file_name}</Value>
             </div>
           </th>
           <td>
-            <Link href={`/partners/${encodeURIComponent(partner_name)}`}>
+            <Link href={addressOf('partner', { partner: partner_name })}>
               <Value>{partner_name}</Value>
             </Link>
           </td>

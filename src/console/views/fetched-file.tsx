@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
+import { addressOf } from '../data/address';
 import { useInspectedFeed } from '../data/fetched';
 import { useFeed } from '../data/queries';
 import { Facts } from '../parts/facts';
@@ -51,7 +52,7 @@ function Inspected({ feed }: { feed: Schemas['Feed'] }) {
         ) : (
           !problem && <p>{texts.sources.noFaults}</p>
         )}
-        <Link className="button" href={`/feeds/${feed.feed_id}/plan`}>
+        <Link className="button" href={addressOf('feed', { feed: feed.feed_id, step: 'plan' })}>
           {texts.sources.plan}
         </Link>
       </Card>

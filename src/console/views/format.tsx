@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Form } from 'react-aria-components';
 import { Link } from 'wouter';
 import { bodyOf, client } from '../api';
+import { addressOf } from '../data/address';
 import {
   columnDraftOf,
   columnSourceOf,
@@ -26,16 +27,15 @@ export function FormatView({ partner, name }: { partner: string; name: string })
     queryKey: ['format', partner, name],
     queryFn: () => bodyOf(client.GET('/partners/{partner_name}/formats/{format_name}', { params: { path } })),
   });
-  const encoded = encodeURIComponent(partner);
   return (
     <Page
       title={texts.formats.view(name)}
       actions={
         <>
-          <Link className="button" href={`/send?partner=${encoded}`}>
+          <Link className="button" href={addressOf('send', { partner })}>
             {texts.formats.byFile}
           </Link>
-          <Link className="button" href={`/partners/${encoded}`}>
+          <Link className="button" href={addressOf('partner', { partner })}>
             {texts.back}
           </Link>
         </>

@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { bodyOf, client, RequestError, type Schemas } from '../api';
+import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, time } from '../locale';
 import { Action } from '../parts/action';
@@ -28,7 +29,7 @@ export function FormatList({ partner }: { partner: string }) {
           <strong>{texts.formats.none}</strong>
         </p>
         <p>{texts.formats.noneLead}</p>
-        <Link className="button" href={`/send?partner=${encodeURIComponent(partner)}`}>
+        <Link className="button" href={addressOf('send', { partner })}>
           {texts.send.title}
         </Link>
       </div>
@@ -74,7 +75,7 @@ function FormatRow({ partner, format, onRemove }: RowOptions) {
   return (
     <tr>
       <th scope="row">
-        <Link href={formatAddress(partner, format_name)}>{format_name}</Link>
+        <Link href={addressOf('format', { partner, format: format_name })}>{format_name}</Link>
         {format_name === 'default' && (
           <div className="muted">
             <span className="badge good">{texts.formats.isDefault}</span> {texts.formats.isDefaultLead}
@@ -94,9 +95,6 @@ function FormatRow({ partner, format, onRemove }: RowOptions) {
     </tr>
   );
 }
-
-const formatAddress = (partner: string, name: string) =>
-  `/partners/${encodeURIComponent(partner)}/formats/${encodeURIComponent(name)}`;
 
 interface DialogOptions {
   partner: string;
@@ -131,7 +129,7 @@ function RemoveDialog({ partner, name, onClose }: DialogOptions) {
       <p>{texts.formats.removeLead}</p>
       {remove.error && <Failure error={remove.error} />}
       {isUsed && (
-        <Link className="button" href={`/sources?partner=${encodeURIComponent(partner)}`}>
+        <Link className="button" href={addressOf('sources', { partner })}>
           {texts.formats.toSources}
         </Link>
       )}

@@ -1,4 +1,5 @@
 import { useLocation } from 'wouter';
+import { routes } from '../data/address';
 import { saveDraft } from '../data/draft';
 import { useFeeds } from '../data/queries';
 import { Action } from '../parts/action';
@@ -15,14 +16,14 @@ export function HomeView() {
   const trySample = async () => {
     const file = new File([sampleFeed], texts.file.sample, { type: 'text/csv' });
     await saveDraft({ partner: texts.file.samplePartner, file });
-    navigate('/send/check');
+    navigate(routes.check);
   };
   const latest = feeds.data?.pages[0]?.items;
   return (
     <Page
       title={texts.home.title}
       actions={
-        <Action kind="primary" onPress={() => navigate('/send')}>
+        <Action kind="primary" onPress={() => navigate(routes.send)}>
           {texts.nav.send}
         </Action>
       }
@@ -36,7 +37,7 @@ export function HomeView() {
             <Action kind="primary" onPress={() => void trySample()}>
               {texts.home.sample}
             </Action>
-            <Action onPress={() => navigate('/send')}>{texts.home.own}</Action>
+            <Action onPress={() => navigate(routes.send)}>{texts.home.own}</Action>
           </div>
         </Card>
       )}

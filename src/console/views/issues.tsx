@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, useFilters } from '../data/address';
 import { useJob, usePages, useProfile } from '../data/queries';
 import { Failure } from '../parts/failure';
 import { More } from '../parts/more';
@@ -32,7 +32,7 @@ export function IssuesView({ feed }: { feed: Schemas['Feed'] }) {
     return (
       <Card>
         <p>{texts.issues.notRun}</p>
-        <Link className="button primary" href={`/feeds/${feed.feed_id}/run`}>
+        <Link className="button primary" href={addressOf('feed', { feed: feed.feed_id, step: 'run' })}>
           {texts.feed.run}
         </Link>
       </Card>

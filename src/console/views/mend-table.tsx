@@ -2,7 +2,7 @@ import { useMutation } from '@tanstack/react-query';
 import { useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { saveFile } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, useFilters } from '../data/address';
 import { fetchRejects, mendedFile, useEdits, useRejects, type Rejects } from '../data/rejects';
 import { runJob, uploadFeed } from '../data/upload';
 import { useTransfer } from '../data/use-transfer';
@@ -41,7 +41,7 @@ export function MendTable({ feed, issues, code }: Options) {
       keepEdits({});
       return receipt;
     },
-    onSuccess: ({ feed_id }) => navigate(`/feeds/${feed_id}/run`),
+    onSuccess: ({ feed_id }) => navigate(addressOf('feed', { feed: feed_id, step: 'run' })),
   });
   if (rejects.error) return <Failure error={rejects.error} retry={() => void rejects.refetch()} />;
   if (!rejects.data) return <Loading />;

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import { bodyOf, client } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { time } from '../locale';
 import { Failure } from '../parts/failure';
@@ -66,7 +66,7 @@ function Orders({ partner }: { partner: string }) {
               <ul className="plain">
                 {bought.map(({ order_item_id, product_id, product_name, quantity, unit_price }) => (
                   <li key={order_item_id}>
-                    <Link href={`/products/${product_id}`}>
+                    <Link href={addressOf('product', { product: product_id })}>
                       <Value>{product_name}</Value>
                     </Link>{' '}
                     <span className="muted">

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client, download } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, useFilters } from '../data/address';
 import { useFeeds, usePartners } from '../data/queries';
 import { count, percent, time } from '../locale';
 import { Action } from '../parts/action';
@@ -66,7 +66,7 @@ function PartnerRow({ partner }: { partner: Schemas['Partner'] }) {
   return (
     <tr>
       <th scope="row">
-        <Link href={`/partners/${encodeURIComponent(partner_name)}`}>
+        <Link href={addressOf('partner', { partner: partner_name })}>
           <Value>{partner_name}</Value>
         </Link>
       </th>
@@ -104,7 +104,6 @@ export function PartnerView({ name }: { name: string }) {
     queryKey: ['partner', name],
     queryFn: () => bodyOf(client.GET('/partners/{partner_name}', { params: { path } })),
   });
-  const encoded = encodeURIComponent(name);
   const save = () =>
     download(
       client.GET('/partners/{partner_name}/products.csv', { params: { path }, parseAs: 'blob' }),
@@ -115,10 +114,10 @@ export function PartnerView({ name }: { name: string }) {
       title={name}
       actions={
         <>
-          <Link className="button primary" href={`/send?partner=${encoded}`}>
+          <Link className="button primary" href={addressOf('send', { partner: name })}>
             {texts.partners.send}
           </Link>
-          <Link className="button" href={`/catalog?partner=${encoded}`}>
+          <Link className="button" href={addressOf('catalog', { partner: name })}>
             {texts.partners.toCatalog}
           </Link>
           <Action onPress={() => void save()}>{texts.partners.export}</Action>
@@ -146,7 +145,7 @@ export function PartnerView({ name }: { name: string }) {
       <Card
         title={texts.sources.title}
         actions={
-          <Link className="button" href={`/sources/new?partner=${encoded}`}>
+          <Link className="button" href={addressOf('newSource', { partner: name })}>
             {texts.sources.add}
           </Link>
         }

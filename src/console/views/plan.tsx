@@ -2,7 +2,7 @@ import { Link, useLocation } from 'wouter';
 import { useMutation } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { runJob } from '../data/upload';
 import { Action } from '../parts/action';
@@ -29,7 +29,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
   );
   const run = useMutation({
     mutationFn: () => runJob(jobId),
-    onSuccess: () => navigate(`/feeds/${feed.feed_id}/run`),
+    onSuccess: () => navigate(addressOf('feed', { feed: feed.feed_id, step: 'run' })),
   });
   if (plan.error) return <Failure error={plan.error} retry={() => void plan.refetch()} />;
   const first = plan.data?.pages[0];
@@ -57,7 +57,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
           <Action kind="primary" isDisabled={run.isPending} onPress={() => run.mutate()}>
             {texts.plan.run}
           </Action>
-          <Link className="button" href={`/send?partner=${encodeURIComponent(feed.partner_name)}`}>
+          <Link className="button" href={addressOf('send', { partner: feed.partner_name })}>
             {texts.plan.instead}
           </Link>
         </div>

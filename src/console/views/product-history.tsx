@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import { bodyOf, client } from '../api';
+import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { time } from '../locale';
 import { Failure } from '../parts/failure';
@@ -29,7 +30,12 @@ export function History({ productId }: { productId: string }) {
             {is_external ? (
               <span className="badge watch">{texts.product.manual}</span>
             ) : (
-              <Link href={run === null ? `/feeds/${feed_id}` : `/feeds/${feed_id}/runs/${run}`}>
+              <Link
+                href={addressOf(
+                  'feed',
+                  run === null ? { feed: feed_id } : { feed: feed_id, step: 'runs', run },
+                )}
+              >
                 {feed_id}
               </Link>
             )}

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { addressOf, routes } from '../data/address';
 import { time } from '../locale';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
@@ -57,7 +58,7 @@ function Facts({ product }: { product: Schemas['Product'] }) {
         <div>
           <dt>{texts.product.partner}</dt>
           <dd>
-            <Link href={`/partners/${encodeURIComponent(product.partner_name)}`}>
+            <Link href={addressOf('partner', { partner: product.partner_name })}>
               <Value>{product.partner_name}</Value>
             </Link>
           </dd>
@@ -65,7 +66,7 @@ function Facts({ product }: { product: Schemas['Product'] }) {
         <div>
           <dt>{texts.product.feed}</dt>
           <dd>
-            <Link href={`/feeds/${product.feed_id}`}>{product.feed_id}</Link>
+            <Link href={addressOf('feed', { feed: product.feed_id })}>{product.feed_id}</Link>
           </dd>
         </div>
         <div>
@@ -91,7 +92,7 @@ function TestOrder({ product }: { product: Schemas['Product'] }) {
           },
         }),
       ),
-    onSuccess: () => navigate('/orders'),
+    onSuccess: () => navigate(routes.orders),
   });
   return (
     <>

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import { bodyOf, client, RequestError, type Schemas } from '../api';
+import { addressOf, routes } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, duration } from '../locale';
 import { Failure } from '../parts/failure';
@@ -32,7 +33,7 @@ function Queue() {
       <div role="alert" className="notice">
         <h2>{texts.queue.limited}</h2>
         <p>{texts.queue.limitedWay}</p>
-        <Link className="button" href="/feeds">
+        <Link className="button" href={routes.feeds}>
           {texts.nav.feeds}
         </Link>
       </div>
@@ -80,7 +81,7 @@ function Queue() {
             {partners.map((partner) => (
               <tr key={partner.partner_name}>
                 <th scope="row">
-                  <Link href={`/partners/${encodeURIComponent(partner.partner_name)}`}>
+                  <Link href={addressOf('partner', { partner: partner.partner_name })}>
                     <Value>{partner.partner_name}</Value>
                   </Link>
                 </th>

@@ -4,6 +4,7 @@ import { useLocation } from 'wouter';
 import { applyAnswers, type Answers } from '../../feed-format/apply-answers';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { addressOf } from '../data/address';
 import { removeDraft, type Draft } from '../data/draft';
 import { fetchFormats } from '../data/formats';
 import type { Definition } from '../data/mapping';
@@ -69,7 +70,7 @@ export function ReadingForm({ draft, inspection }: Options) {
       await removeDraft();
       return receipt;
     },
-    onSuccess: ({ feed_id }) => navigate(`/feeds/${feed_id}/plan`),
+    onSuccess: ({ feed_id }) => navigate(addressOf('feed', { feed: feed_id, step: 'plan' })),
   });
   const readings: [string, string][] = [
     ...(inspection.accepted ? ([[asItIs, texts.check.standard]] as [string, string][]) : []),

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { addressOf } from '../data/address';
 import { Action } from '../parts/action';
 import { Changes } from '../parts/changes';
 import { Confirm } from '../parts/confirm';
@@ -38,7 +39,7 @@ export function RevertDialog({ feed, run, onClose }: Options) {
     mutationFn: () => revert({ on_conflict: conflicts.length > 0 ? 'skip' : 'fail' }),
     onSuccess: async () => {
       await queries.invalidateQueries();
-      navigate(`/feeds/${feed.feed_id}/runs`);
+      navigate(addressOf('feed', { feed: feed.feed_id, step: 'runs' }));
     },
   });
   const conflicts = preview.data?.conflicts ?? [];

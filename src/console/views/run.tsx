@@ -4,6 +4,7 @@ import { Label, ProgressBar } from 'react-aria-components';
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { addressOf } from '../data/address';
 import { useJob } from '../data/queries';
 import { runJob } from '../data/upload';
 import { Action } from '../parts/action';
@@ -97,7 +98,6 @@ function InProgress({ job }: { job: Schemas['Job'] }) {
 
 function Completed({ feed, job, run }: { feed: Schemas['Feed']; job: Schemas['Job']; run?: number }) {
   const { summary } = job;
-  const address = `/feeds/${feed.feed_id}`;
   return (
     <>
       <p role="status" className="notice good">
@@ -107,16 +107,16 @@ function Completed({ feed, job, run }: { feed: Schemas['Feed']; job: Schemas['Jo
       {summary && <Summary summary={summary} />}
       <div className="actions">
         {job.issue_counts.length > 0 && (
-          <Link className="button primary" href={`${address}/issues`}>
+          <Link className="button primary" href={addressOf('feed', { feed: feed.feed_id, step: 'issues' })}>
             {texts.run.mend}
           </Link>
         )}
         {run !== undefined && (
-          <Link className="button" href={`${address}/runs/${run}`}>
+          <Link className="button" href={addressOf('feed', { feed: feed.feed_id, step: 'runs', run })}>
             {texts.run.changes}
           </Link>
         )}
-        <Link className="button" href={`/catalog?partner=${encodeURIComponent(feed.partner_name)}`}>
+        <Link className="button" href={addressOf('catalog', { partner: feed.partner_name })}>
           {texts.run.catalog}
         </Link>
       </div>

@@ -1,6 +1,7 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, time } from '../locale';
 import { Failure } from '../parts/failure';
@@ -39,7 +40,9 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
             <tr key={run.run}>
               <th scope="row">
                 {run.status === 'completed' ? (
-                  <Link href={`/feeds/${feed.feed_id}/runs/${run.run}`}>{texts.runs.changes(run.run)}</Link>
+                  <Link href={addressOf('feed', { feed: feed.feed_id, step: 'runs', run: run.run })}>
+                    {texts.runs.changes(run.run)}
+                  </Link>
                 ) : (
                   run.run
                 )}

@@ -9,7 +9,7 @@ import {
   type FileDropItem,
 } from 'react-aria-components';
 import { useLocation } from 'wouter';
-import { useFilters } from '../data/address';
+import { routes, useFilters } from '../data/address';
 import { saveDraft, useDraft } from '../data/draft';
 import { useOnlyPartner } from '../data/queries';
 import { Action } from '../parts/action';
@@ -32,7 +32,7 @@ export function SendView() {
   const take = async (file: File) => {
     await saveDraft({ partner: partner.trim(), file });
     await draft.refetch();
-    if (partner.trim()) navigate('/send/check');
+    if (partner.trim()) navigate(routes.check);
     else setFault('partner');
   };
   const takePasted = () =>

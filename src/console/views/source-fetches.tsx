@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
+import { addressOf } from '../data/address';
 import { useFetches, type SourcePath } from '../data/sources';
 import { count, time } from '../locale';
 import { Failure } from '../parts/failure';
@@ -87,9 +88,11 @@ function FetchRow({ fetch }: { fetch: Fetch }) {
       <td>
         {feed_id ? (
           <>
-            <Link href={`/feeds/${feed_id}/run`}>{feed_id}</Link>
+            <Link href={addressOf('feed', { feed: feed_id, step: 'run' })}>{feed_id}</Link>
             <div>
-              <Link href={`/feeds/${feed_id}/runs`}>{texts.fetches.runs(feed_id)}</Link>
+              <Link href={addressOf('feed', { feed: feed_id, step: 'runs' })}>
+                {texts.fetches.runs(feed_id)}
+              </Link>
             </div>
           </>
         ) : (

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Form } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
-import { useFilters } from '../data/address';
+import { addressOfSource, routes, useFilters } from '../data/address';
 import { useOnlyPartner } from '../data/queries';
 import {
   definitionOf,
@@ -12,14 +12,7 @@ import {
   pathOf,
   type SourceDraft,
 } from '../data/source-draft';
-import {
-  sourceAddress,
-  useFetchNow,
-  useSaveSource,
-  useSource,
-  useSourceNames,
-  type SourcePath,
-} from '../data/sources';
+import { useFetchNow, useSaveSource, useSource, useSourceNames, type SourcePath } from '../data/sources';
 import { Action } from '../parts/action';
 import { Check } from '../parts/check';
 import { Failure } from '../parts/failure';
@@ -71,7 +64,7 @@ function SourceForm({ partner: given, source }: Options) {
   const fetchNow = useFetchNow();
   const test = (saved: Schemas['Source']) => {
     const [run, enabled] = [draft.run, draft.isEnabled].map((isWished) => (isWished ? 'yes' : 'no'));
-    const address = `${sourceAddress(saved, 'test')}?run=${run}&enabled=${enabled}`;
+    const address = addressOfSource(saved, 'test', { run, enabled });
     fetchNow.mutate(pathOf(draft), { onSuccess: () => navigate(address) });
   };
   const save = useSaveSource();
@@ -90,7 +83,7 @@ function SourceForm({ partner: given, source }: Options) {
       {
         onSuccess(saved) {
           if (isTest) test(saved);
-          else navigate(sourceAddress(saved));
+          else navigate(addressOfSource(saved));
         },
       },
     );
@@ -143,7 +136,7 @@ function SourceForm({ partner: given, source }: Options) {
           <Action type="submit" isDisabled={isFaulty || save.isPending}>
             {texts.sources.save}
           </Action>
-          <Link className="button" href={source ? sourceAddress(source) : '/sources'}>
+          <Link className="button" href={source ? addressOfSource(source) : routes.sources}>
             {texts.cancel}
           </Link>
         </div>

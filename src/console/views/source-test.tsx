@@ -1,10 +1,9 @@
-import { Link, useLocation, useSearch } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, addressOfSource, useFilters } from '../data/address';
 import { wordsOf } from '../data/schedule';
 import {
   isInProgress,
-  sourceAddress,
   useFetchNow,
   useLastFetch,
   useSaveSource,
@@ -29,7 +28,7 @@ export function SourceTestView({ path }: { path: SourcePath }) {
     <Page
       title={texts.sources.testTitle(path.source_name)}
       actions={
-        <Link className="button" href={sourceAddress(path)}>
+        <Link className="button" href={addressOfSource(path)}>
           {texts.sources.toSource}
         </Link>
       }
@@ -59,7 +58,7 @@ interface OutcomeOptions {
 
 /** How the fetch ended, and the ways out of one that failed. */
 function Outcome({ path, fetch, onRepeat }: OutcomeOptions) {
-  const wishes = useSearch();
+  const wishes = useWishes();
   const hasFailed = fetch.status === 'failed' || (fetch.status === 'queued' && fetch.attempts > 0);
   if (!hasFailed)
     return (
@@ -73,11 +72,11 @@ function Outcome({ path, fetch, onRepeat }: OutcomeOptions) {
       <FetchOutcome fetch={fetch} />
       <p>{texts.sources.notFetchedWay}</p>
       <div className="actions">
-        <Link className="button" href={`${sourceAddress(path, 'edit')}?${wishes}`}>
+        <Link className="button" href={addressOfSource(path, 'edit', wishes)}>
           {texts.sources.edit}
         </Link>
         <Action onPress={onRepeat}>{texts.again}</Action>
-        <Link className="button" href={`/send?partner=${encodeURIComponent(path.partner_name)}`}>
+        <Link className="button" href={addressOf('send', { partner: path.partner_name })}>
           {texts.sources.sendInstead}
         </Link>
       </div>
@@ -89,7 +88,7 @@ function Outcome({ path, fetch, onRepeat }: OutcomeOptions) {
 function SwitchOn({ source }: { source: Schemas['Source'] }) {
   const [, navigate] = useLocation();
   const [read] = useFilters();
-  const wishes = useSearch();
+  const wishes = useWishes();
   const save = useSaveSource();
   const { definition } = source;
   const isTested = !definition.run && !definition.enabled;
@@ -120,18 +119,24 @@ function SwitchOn({ source }: { source: Schemas['Source'] }) {
           onPress={() =>
             save.mutate(
               { path: pathOf(source), definition: { ...definition, run, enabled: isEnabled } },
-              { onSuccess: (saved) => navigate(sourceAddress(saved)) },
+              { onSuccess: (saved) => navigate(addressOfSource(saved)) },
             )
           }
         >
           {texts.sources.switchOn}
         </Action>
-        <Link className="button" href={`${sourceAddress(source, 'edit')}?${wishes}`}>
+        <Link className="button" href={addressOfSource(source, 'edit', wishes)}>
           {texts.sources.edit}
         </Link>
       </div>
     </Card>
   );
+}
+
+/** What the form of the source said, which its test has switched off. */
+function useWishes() {
+  const [read] = useFilters();
+  return { run: read('run'), enabled: read('enabled') };
 }
 
 const pathOf = ({ partner_name, source_name }: Schemas['Source']): SourcePath => ({

@@ -3,15 +3,9 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { addressOf, addressOfSource, routes } from '../data/address';
 import { wordsOf } from '../data/schedule';
-import {
-  isInProgress,
-  sourceAddress,
-  useFetchNow,
-  useLastFetch,
-  useSource,
-  type SourcePath,
-} from '../data/sources';
+import { isInProgress, useFetchNow, useLastFetch, useSource, type SourcePath } from '../data/sources';
 import { percent } from '../locale';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
@@ -40,7 +34,7 @@ export function SourceView({ path }: { path: SourcePath }) {
             <Action kind="primary" isDisabled={isFetching} onPress={() => fetchNow.mutate(path)}>
               {isFetching ? texts.fetches.statuses.running : texts.sources.fetchNow}
             </Action>
-            <Link className="button" href={sourceAddress(path, 'edit')}>
+            <Link className="button" href={addressOfSource(path, 'edit')}>
               {texts.sources.edit}
             </Link>
             <Action kind="danger" onPress={() => setAsked(true)}>
@@ -80,7 +74,7 @@ function Head({ source }: { source: Schemas['Source'] }) {
   return (
     <div className="feed-head">
       <SourceState state={source.state} />
-      <Link href={`/partners/${encodeURIComponent(source.partner_name)}`}>
+      <Link href={addressOf('partner', { partner: source.partner_name })}>
         <Value>{source.partner_name}</Value>
       </Link>
       <Value>{source.definition.url}</Value>
@@ -98,7 +92,7 @@ function Failing({ source, reason }: { source: Schemas['Source']; reason?: strin
         </p>
       )}
       <p>{texts.sources.failingWay}</p>
-      <Link className="button" href={sourceAddress(source, 'edit')}>
+      <Link className="button" href={addressOfSource(source, 'edit')}>
         {texts.sources.edit}
       </Link>
     </div>
@@ -137,13 +131,15 @@ function What({ source, hasFile }: { source: Schemas['Source']; hasFile: boolean
           [
             texts.sources.lastFeed,
             source.last_feed_id && (
-              <Link href={`/feeds/${source.last_feed_id}/run`}>{source.last_feed_id}</Link>
+              <Link href={addressOf('feed', { feed: source.last_feed_id, step: 'run' })}>
+                {source.last_feed_id}
+              </Link>
             ),
           ],
         ]}
       />
       {hasFile && (
-        <Link className="button" href={sourceAddress(source, 'test')}>
+        <Link className="button" href={addressOfSource(source, 'test')}>
           {texts.sources.look}
         </Link>
       )}
@@ -158,7 +154,7 @@ function RemoveDialog({ path, onClose }: { path: SourcePath; onClose: () => void
     mutationFn: () =>
       bodyOf(client.DELETE('/partners/{partner_name}/sources/{source_name}', { params: { path } })),
     onSuccess: async () => {
-      navigate('/sources');
+      navigate(routes.sources);
       await queries.invalidateQueries({ queryKey: ['sources'] });
     },
   });

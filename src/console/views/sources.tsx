@@ -1,8 +1,8 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { useFilters } from '../data/address';
+import { addressOf, addressOfSource, routes, useFilters } from '../data/address';
 import { wordsOf } from '../data/schedule';
-import { sourceAddress, useLastFetch, useSources } from '../data/sources';
+import { useLastFetch, useSources } from '../data/sources';
 import { time } from '../locale';
 import { Failure } from '../parts/failure';
 import { More } from '../parts/more';
@@ -22,7 +22,7 @@ export function SourcesView() {
     <Page
       title={texts.sources.title}
       actions={
-        <Link className="button primary" href="/sources/new">
+        <Link className="button primary" href={routes.newSource}>
           {texts.sources.add}
         </Link>
       }
@@ -71,7 +71,7 @@ function NoSource({ partner }: { partner: string }) {
         <strong>{partner ? texts.sources.noneOfPartner : texts.sources.none}</strong>
       </p>
       <p>{texts.sources.noneLead}</p>
-      <Link className="button" href={`/sources/new${partner && `?partner=${encodeURIComponent(partner)}`}`}>
+      <Link className="button" href={addressOf('newSource', { partner })}>
         {texts.sources.add}
       </Link>
     </div>
@@ -85,7 +85,7 @@ function SourceRow({ source, isOfPartner }: { source: Schemas['Source']; isOfPar
   return (
     <tr>
       <th scope="row">
-        <Link href={sourceAddress(source)}>{source_name}</Link>
+        <Link href={addressOfSource(source)}>{source_name}</Link>
         <div className="muted">
           <Value>{definition.url}</Value>
         </div>
@@ -109,7 +109,7 @@ function SourceRow({ source, isOfPartner }: { source: Schemas['Source']; isOfPar
       </td>
       {!isOfPartner && (
         <td>
-          <Link href={`/partners/${encodeURIComponent(partner_name)}`}>
+          <Link href={addressOf('partner', { partner: partner_name })}>
             <Value>{partner_name}</Value>
           </Link>
         </td>

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import { bodyOf, client, type Schemas } from '../api';
+import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, time } from '../locale';
 import { Failure } from '../parts/failure';
@@ -66,7 +67,9 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
       {webhooks.map((webhook) => (
         <tr key={webhook.webhook_id}>
           <th scope="row">
-            <Link href={`/webhooks/${webhook.webhook_id}`}>{texts.webhooks.number(webhook.webhook_id)}</Link>
+            <Link href={addressOf('webhook', { webhook: webhook.webhook_id })}>
+              {texts.webhooks.number(webhook.webhook_id)}
+            </Link>
             <div className="muted">
               <Value>{webhook.url}</Value>
             </div>

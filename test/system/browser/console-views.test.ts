@@ -170,3 +170,98 @@ describe('the landing page', () => {
     expect(complaints).toEqual([]);
   });
 });
+
+/** Names whose characters mean something in addresses, or only look as if. */
+const namesInAddresses = ['100% Wool Ltd', 'a/b?c#d&e+f=g;h', '../ä 🧦 %2F%252F \\ ..', '%E0%A4%A ~ 50%25'];
+
+describe('an address', () => {
+  it.each(namesInAddresses)(
+    'keeps the name %s in every view, after a reload and when it is entered',
+    async (name) => {
+      const { feedId: ofName } = await service.api.loadFeed(`${header}N-1,Sock,N&D,,1,EUR,\n`, name);
+      const path = `/partners/${encodeURIComponent(name)}`;
+      await service.api.put(`${path}/formats/own`, { columns: { sku: { from: ['Nr %'] } } });
+      const definition = { url: 'https://feeds.example/a.csv', run: false, enabled: false };
+      await putSource(service.api, name, 'shop', definition);
+      const page = await openView('/feeds');
+      const heading = (text: string) => page.getByRole('heading', { name: text, exact: true, level: 1 });
+      const link = (text: string) => page.locator('main').getByRole('link', { name: text, exact: true });
+      const hasRow = () => page.getByRole('rowheader', { name: 'Sock' }).waitFor();
+      const back = async () => {
+        await page.goBack();
+        await heading(name).waitFor();
+      };
+
+      await page.getByLabel('Partner', { exact: true }).fill(name);
+      await page.reload();
+      await page.locator('tbody tr').waitFor();
+      await link(ofName).waitFor();
+      await link(name).click();
+      await heading(name).waitFor();
+      expect(new URL(page.url()).pathname).toBe(`/console${path}`);
+      await page.reload();
+      await link('own').click();
+      await page.getByLabel('Name in the file: SKU').waitFor();
+      await page.reload();
+      await page.getByLabel('Name in the file: SKU').waitFor();
+      await link('Back').click();
+      await heading(name).waitFor();
+      await link('shop').click();
+      await link('Change the source').click();
+      await page.reload();
+      await page.getByLabel('Address of the file').waitFor();
+      await page.goto(`${service.url!}/console${path}/sources/shop/test`);
+      await link('To the source').click();
+      await link(name).click();
+      await heading(name).waitFor();
+
+      await link('See its products').click();
+      await hasRow();
+      await page.getByRole('button', { name: /^N&D/ }).click();
+      await page.reload();
+      await hasRow();
+      expect(await page.getByLabel('Partner', { exact: true }).inputValue()).toBe(name);
+      expect(new URL(page.url()).searchParams.get('brand')).toBe('N&D');
+      await link('Sock').click();
+      await link(name).click();
+      await heading(name).waitFor();
+      await link('Add a source').click();
+      expect(await page.getByLabel('Partner', { exact: true }).inputValue()).toBe(name);
+      await back();
+      await link('Send a feed').click();
+      await page.reload();
+      expect(await page.getByLabel('Partner', { exact: true }).inputValue()).toBe(name);
+    },
+  );
+
+  it('that is typed as the name is read leads to the partner', async () => {
+    await service.api.loadFeed(`${header}N-1,Sock,,,1,EUR,\n`, '100% Wool Ltd');
+    const page = await openView('/partners/100% Wool Ltd');
+
+    await page.getByRole('heading', { name: '100% Wool Ltd', level: 1 }).waitFor();
+    await page
+      .getByText(/^FD\d+$/)
+      .first()
+      .waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+});
+
+describe('a view that fails to be shown', () => {
+  it('says so, offers ways out, and is left by the navigation', async () => {
+    const { page } = await openConsole(browser, { url: service.url!, key: service.key! }, '/');
+    await page.route('**/orders?*', (route) => route.fulfill({ json: { items: [null] } }));
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Orders' }).click();
+    await page.getByRole('heading', { name: 'This view cannot be shown' }).waitFor();
+    expect(await findUnreadable(page)).toEqual([]);
+    const isFocused = "document.activeElement === document.querySelector('h1')";
+    expect(await page.evaluate(isFocused)).toBe(true);
+
+    await page.getByRole('link', { name: 'Feeds', exact: true }).click();
+    await page.locator('tbody tr').first().waitFor();
+    await page.getByRole('link', { name: 'Orders', exact: true }).click();
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Load again' }).click();
+    await page.locator('tbody tr').first().waitFor();
+  });
+});

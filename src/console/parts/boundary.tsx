@@ -1,0 +1,49 @@
+import { Component, type ReactNode } from 'react';
+import { Link } from 'wouter';
+import { routes } from '../data/address';
+import { texts } from '../texts';
+import { Action } from './action';
+import { Page } from './page';
+import { Value } from './value';
+
+interface Options {
+  /** Of the view: what failed at one is not the fault of the next. */
+  address: string;
+  children: ReactNode;
+}
+
+/** Shows what cannot be shown as a failure, with the ways out; the navigation beside it stays. */
+export class Boundary extends Component<Options, { error?: Error }> {
+  override state: { error?: Error } = {};
+
+  static getDerivedStateFromError(error: Error) {
+    return { error };
+  }
+
+  override componentDidUpdate({ address }: Options) {
+    if (address !== this.props.address && this.state.error) this.setState({ error: undefined });
+  }
+
+  override render() {
+    const { error } = this.state;
+    if (!error) return this.props.children;
+    return (
+      <Page title={texts.failure.view}>
+        <div role="alert" className="notice bad">
+          <p>{texts.failure.viewWay}</p>
+          <p>
+            <Value>{error.message}</Value>
+          </p>
+          <div className="actions">
+            <Action kind="primary" onPress={() => location.reload()}>
+              {texts.failure.reload}
+            </Action>
+            <Link href={routes.home} className="button">
+              {texts.nav.home}
+            </Link>
+          </div>
+        </div>
+      </Page>
+    );
+  }
+}
