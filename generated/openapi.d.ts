@@ -592,8 +592,11 @@ export interface paths {
         };
         /**
          * List partners
-         * @description Partners by name, by code point, each with its numbers. A partner exists from its first upload on. The numbers are
-         *     exact: they change in the transaction that changes what they count.
+         * @description Partners by name, by code point, each with its numbers and with what needs attention. A partner exists from its first
+         *     upload on. The numbers are exact: they change in the transaction that changes what they count.
+         *
+         *     With `sort_by=attention`, the partners that need attention most come first: by their worst reason, in the order in which
+         *     `KnownAttentionReason` lists them, then by how long it has lasted, then by name. Partners without a reason follow, by name.
          */
         get: operations["listPartners"];
         put?: never;
@@ -613,7 +616,7 @@ export interface paths {
         };
         /**
          * Get a partner
-         * @description A partner with its numbers, as in the list.
+         * @description A partner with its numbers and what needs attention, as in the list.
          */
         get: operations["getPartner"];
         put?: never;
@@ -1451,7 +1454,75 @@ export interface components {
              * @example 2026-03-01T09:31:00.000Z
              */
             last_completed_at: string | null;
+            /**
+             * @description Why somebody should look at this partner, worst first; empty if there is no reason. The end of a run or of a fetch changes it at once. What time brings, such as `stale`, is noticed within a minute; with thousands of partners, `never_run` is noticed within half an hour.
+             * @example [
+             *       {
+             *         "reason": "many_skipped",
+             *         "since": "2026-03-01T09:31:00.000Z",
+             *         "count": 6
+             *       }
+             *     ]
+             */
+            attention: components["schemas"]["PartnerAttention"][];
         };
+        /**
+         * @description An order of partners: by `name`, or by `attention`, those first that need it most.
+         * @example attention
+         * @enum {string}
+         */
+        PartnerOrder: "name" | "attention";
+        /** @description A reason to look at a partner. */
+        PartnerAttention: {
+            reason: components["schemas"]["AttentionReason"];
+            /**
+             * Format: date-time
+             * @description Since when the partner has this reason, UTC. It stays while the reason lasts.
+             * @example 2026-03-01T09:31:00.000Z
+             */
+            since: string;
+            /**
+             * @description How many things the reason is about; `KnownAttentionReason` says of each reason which.
+             * @example 6
+             */
+            count: number;
+        };
+        /**
+         * @description A reason for attention. Reasons are stable; new ones may be added.
+         * @example many_skipped
+         */
+        AttentionReason: components["schemas"]["KnownAttentionReason"] | string;
+        /**
+         * @description Reasons for attention in this version, worst first, and what `count` counts.
+         *
+         *     A *load* is the last completed run of a feed, of those that were not undone; the *last load* is the one that ended last. The
+         *     100 newest feeds of a partner count. A file of corrected rows, which has the columns `_line` and `_codes` of
+         *     `downloadJobRejects`, is no load of its own: the rows that it loads are taken off the skipped rows of the load before it.
+         *
+         *     - `last_run_failed`: the last run has failed. Counts the feeds whose run failed since the last run that completed.
+         *     - `withdrawals_blocked`: the same, because it would have withdrawn too many products. Counts these products
+         *       (`would_withdraw`).
+         *     - `price_jump`: in the last load, the prices of many products jumped (see the issue `price_jump`); or the last run failed by
+         *       `max_price_jump_percent`. Counts these products.
+         *     - `no_prices`: no row of the last load has a price, although the file has a column for it or an earlier load had prices.
+         *       Counts its rows that were loaded. A feed of mode `update` without this column says nothing of prices.
+         *     - `source_failing`: the last fetch of an enabled source has failed, or the last five attempts have. A page in place of a
+         *       file fails a fetch too. Counts these sources.
+         *     - `much_smaller`: the last load has less than half of the rows of the load before it with the same mode, collection
+         *       and source, which had 20 rows or more. Counts the rows by which it is smaller.
+         *     - `many_skipped`: the last load skipped 10 % of its rows or more, and at least 5. Counts the skipped rows that no file of
+         *       corrected rows has loaded since.
+         *     - `more_skipped`: the share of skipped rows rose in each of the last three loads with the same mode, collection and
+         *       source, to 5 % or more; the first load of all counts as risen if it skipped rows. Counts the skipped rows of the last
+         *       load.
+         *     - `stale`: the partner has had no completed run for the days that a source, or the operator, says (see `partner.stale`).
+         *       Counts the days since the last one, or else since the first feed or source.
+         *     - `never_run`: feeds that were uploaded after all that were run wait for their run, at least one of them for a day. Counts
+         *       these feeds. `since` is a day after the upload of the oldest one.
+         * @example many_skipped
+         * @enum {string}
+         */
+        KnownAttentionReason: "last_run_failed" | "withdrawals_blocked" | "price_jump" | "no_prices" | "source_failing" | "much_smaller" | "many_skipped" | "more_skipped" | "stale" | "never_run";
         /** @description One page of partners. */
         PartnerList: {
             /**
@@ -1460,20 +1531,21 @@ export interface components {
              */
             count: number;
             /**
-             * @description The partners, by name.
+             * @description The partners, in the order of the request.
              * @example [
              *       {
              *         "partner_name": "Acme Outdoor",
              *         "products": 2,
              *         "feeds": 2,
              *         "last_feed_id": "FD00002",
-             *         "last_completed_at": "2026-03-01T09:31:00.000Z"
+             *         "last_completed_at": "2026-03-01T09:31:00.000Z",
+             *         "attention": []
              *       }
              *     ]
              */
             items: components["schemas"]["Partner"][];
             /**
-             * @description Cursor of the next page, the name of the last partner; absent on the last page.
+             * @description Cursor of the next page; absent on the last page. By name, it is the name of the last partner.
              * @example Acme Outdoor
              */
             next_cursor?: string;
@@ -5147,6 +5219,47 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["Partner"];
         };
+        /** @description A partner began to have a reason for attention, or has it no longer. */
+        PartnerAttentionEvent: {
+            /**
+             * @description Always `partner.attention`.
+             * @example partner.attention
+             * @enum {string}
+             */
+            type: "partner.attention";
+            /**
+             * Format: date-time
+             * @description Time of the event, UTC.
+             * @example 2026-03-01T09:31:00.123Z
+             */
+            timestamp: string;
+            data: components["schemas"]["AttentionChange"];
+        };
+        /** @description A reason for attention that came or went. */
+        AttentionChange: {
+            /**
+             * @description Name of the partner.
+             * @example Acme Outdoor
+             */
+            partner_name: string;
+            reason: components["schemas"]["AttentionReason"];
+            /**
+             * Format: date-time
+             * @description Since when the partner has, or had, this reason, UTC.
+             * @example 2026-03-01T09:31:00.000Z
+             */
+            since: string;
+            /**
+             * @description How many things the reason is about; if it is over, how many it was last.
+             * @example 6
+             */
+            count: number;
+            /**
+             * @description Whether the partner has the reason no longer.
+             * @example false
+             */
+            is_over: boolean;
+        };
         /** @description An order was created. */
         OrderCreatedEvent: {
             /**
@@ -5547,6 +5660,21 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The cursor is none of this order, contains a NUL character, or is repeated. */
+        InvalidPartnerCursor: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "detail": "Invalid cursor value."
+                 *     }
+                 */
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The cursor contains a NUL character, or is repeated. */
         InvalidNameCursor: {
             headers: {
@@ -5820,6 +5948,21 @@ export interface components {
         };
         /** @description The limit is out of range or not an integer, or a filter contains a NUL character. */
         InvalidListQuery: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
+        /** @description The limit is out of range or not an integer, `attention` or `sort_by` has no value that is listed, or a filter contains a NUL character. */
+        InvalidPartnerQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 /**
@@ -7870,7 +8013,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, whether a partner has this name or not. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page, in the same order. It is a position: the page begins after it, whether a partner is there or not. By name, it is a name. Empty counts as absent.
                  * @example Acme Outdoor
                  */
                 cursor?: string;
@@ -7879,6 +8022,16 @@ export interface operations {
                  * @example acme
                  */
                 q?: components["schemas"]["FilterText"];
+                /**
+                 * @description Only partners with this reason for attention.
+                 * @example many_skipped
+                 */
+                attention?: components["schemas"]["KnownAttentionReason"];
+                /**
+                 * @description The order. Default `name`.
+                 * @example attention
+                 */
+                sort_by?: components["schemas"]["PartnerOrder"];
             };
             header?: {
                 /**
@@ -7912,9 +8065,9 @@ export interface operations {
                     "application/json": components["schemas"]["PartnerList"];
                 };
             };
-            400: components["responses"]["InvalidNameCursor"];
+            400: components["responses"]["InvalidPartnerCursor"];
             401: components["responses"]["Unauthorized"];
-            422: components["responses"]["InvalidListQuery"];
+            422: components["responses"]["InvalidPartnerQuery"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];

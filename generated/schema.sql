@@ -1,4 +1,4 @@
--- Made from migrations/ (ce75eae3911a1258) by "make generate". Do not edit.
+-- Made from migrations/ (92130ea708be4ae9) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -61,6 +61,7 @@ create table feeds (
   format_definition json,
   is_collection_named boolean not null default false,
   max_price_jump_percent numeric,
+  source_name text collate "C",
   constraint feeds_sha256_is_whole CHECK ((octet_length(sha256) = 32)),
   constraint feeds_size_positive CHECK ((size_bytes > 0)),
   constraint feeds_status_known CHECK ((status = ANY (ARRAY['uploaded'::text, 'processing'::text, 'validating'::text, 'validated'::text, 'processed'::text, 'failed'::text]))),
@@ -126,6 +127,16 @@ create table orders (
 CREATE INDEX orders_created_at ON public.orders USING btree (created_at, order_id);
 CREATE INDEX orders_partner_name ON public.orders USING btree (partner_name, created_at, order_id);
 CREATE INDEX orders_transaction_id ON public.orders USING btree (transaction_id);
+
+create table partner_attention (
+  partner_id bigint not null,
+  reason text collate "C" not null,
+  severity smallint not null,
+  since timestamp with time zone not null,
+  count bigint not null,
+  constraint partner_attention_pkey PRIMARY KEY (partner_id, reason)
+);
+CREATE INDEX partner_attention_worst ON public.partner_attention USING btree (severity, since, partner_id);
 
 create table partner_counts (
   partner_count_id bigint not null generated always as identity,
@@ -291,6 +302,9 @@ create table runs (
   attempts_left smallint not null default 0,
   request_id text collate "C",
   cancel_requested boolean not null default false,
+  prices text collate "C",
+  price_jumps bigint,
+  is_correction boolean not null default false,
   constraint runs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint runs_kind_known CHECK ((kind = ANY (ARRAY['load'::text, 'revert'::text]))),
   constraint runs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),

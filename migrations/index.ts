@@ -41,6 +41,7 @@ import * as nameCollections from './20261126010000_name_collections';
 import * as limitPriceJumps from './20261126020000_limit_price_jumps';
 import * as cancelWaitingRuns from './20261126050000_cancel_waiting_runs';
 import * as cancelReverts from './20261126060000_cancel_reverts';
+import * as keepAttention from './20261126070000_keep_attention';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
@@ -116,4 +117,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261126020000_limit_price_jumps': expand(limitPriceJumps),
   '20261126050000_cancel_waiting_runs': expand(cancelWaitingRuns),
   '20261126060000_cancel_reverts': expand(cancelReverts),
+  '20261126070000_keep_attention': expand(keepAttention),
 };

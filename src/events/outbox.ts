@@ -8,6 +8,7 @@ export type EventBody =
   | components['schemas']['JobRevertedEvent']
   | components['schemas']['SourceFailedEvent']
   | components['schemas']['PartnerStaleEvent']
+  | components['schemas']['PartnerAttentionEvent']
   | components['schemas']['OrderCreatedEvent']
   | components['schemas']['WebhookPingEvent'];
 

@@ -77,6 +77,8 @@ const steps: Record<string, string> = {
   manualChanges: 'delete from manual_changes where partner_id = :fromId',
   // The other partner is judged by the latest run of both.
   staleness: 'delete from stale_partners where partner_id = :fromId',
+  // The same; the check of the other partner follows.
+  attention: 'delete from partner_attention where partner_id = :fromId',
   // Of two formats with one name, the other partner's stays.
   formats: `
     update partner_formats as moved set partner_id = :intoId

@@ -10,5 +10,6 @@ export function partnerBody(partner: PartnerRow): components['schemas']['Partner
     feeds: partner.feeds,
     last_feed_id: partner.last_feed_id === null ? null : formatId('FD', partner.last_feed_id),
     last_completed_at: partner.last_completed_at?.toISOString() ?? null,
+    attention: partner.attention,
   };
 }

@@ -1,19 +1,21 @@
 import type { Database } from '../db/database';
 import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { invalidCursor } from '../shared/errors';
 import { requireNameCursor } from '../shared/pagination';
+import { parseAttentionCursor } from './attention';
 import { partnerBody } from './partners.body';
-import { getPartner, listPartners } from './partners.repository';
+import { getPartner, listPartners, listPartnersByAttention } from './partners.repository';
 
 /** Handles the operations that read partners. */
 export function partnerHandlers(db: Database): Pick<Handlers, 'listPartners' | 'getPartner'> {
   return {
     async listPartners({ query, caller, reply }) {
-      const page = await listPartners(db, {
-        scope: caller.partnerName,
-        prefix: query.q?.normalize('NFC'),
-        after: query.cursor,
-        limit: defaulted(query.limit),
-      });
+      const { q, cursor, attention } = query;
+      const filter = { scope: caller.partnerName, prefix: q?.normalize('NFC'), attention };
+      const limit = defaulted(query.limit);
+      const page = await (query.sort_by === 'attention'
+        ? listPartnersByAttention(db, { ...filter, after: positionOf(cursor), limit })
+        : listPartners(db, { ...filter, after: cursor, limit }));
       return reply(200, {
         count: page.items.length,
         items: page.items.map(partnerBody),
@@ -27,8 +29,13 @@ export function partnerHandlers(db: Database): Pick<Handlers, 'listPartners' | '
   };
 }
 
+const positionOf = (cursor: string | undefined) =>
+  cursor === undefined ? undefined : parseAttentionCursor(cursor);
+
 export const partnerChecks = {
-  listPartners({ query: { cursor } }) {
+  listPartners({ query: { cursor, sort_by: order } }) {
     requireNameCursor(cursor);
+    const isPosition = cursor === undefined || parseAttentionCursor(cursor as string) !== undefined;
+    if (order === 'attention' && !isPosition) throw invalidCursor();
   },
 } satisfies Checks;

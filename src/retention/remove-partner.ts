@@ -219,6 +219,7 @@ const otherTables = [
   'search_backlog',
   'product_words',
   'product_versions',
+  'partner_attention',
   'partner_counts',
   'partner_formats',
   'sources',

@@ -8,6 +8,7 @@ import { describeValidationJob } from '../jobs/jobs.service';
 import { orderBody } from '../orders/orders.body';
 import { findOrder } from '../orders/orders.repository';
 import type { EventBody } from '../events/outbox';
+import type { AttentionChange } from '../partners/attention';
 import { partnerBody } from '../partners/partners.body';
 import type { PartnerRow } from '../partners/partners.repository';
 import { sourceBody } from '../sources/sources.body';
@@ -22,6 +23,7 @@ interface EventContent {
   'job.reverted': InJson<JobRunRow>;
   'source.failed': InJson<SourceRow>;
   'partner.stale': InJson<PartnerRow>;
+  'partner.attention': AttentionChange;
   'order.created': { order_id: number };
   'webhook.ping': Record<string, never>;
 }
@@ -99,6 +101,10 @@ export async function describeEvent(
       const row = content as EventContent[typeof type];
       const partner = partnerBody({ ...row, last_completed_at: timeOf(row.last_completed_at) });
       return { type, timestamp: happenedAt, data: partner };
+    }
+    case 'partner.attention': {
+      const row = content as EventContent[typeof type];
+      return { type, timestamp: happenedAt, data: { ...row, since: new Date(row.since).toISOString() } };
     }
     case 'order.created': {
       // Read at delivery: orders can be large, and nothing of them changes but a reference that is erased.

@@ -165,6 +165,17 @@ const orderOf = (...productIds: string[]) => ({
   items: productIds.map((product_id) => ({ product_id, quantity: 1 })),
 });
 
+/** Makes a partner whose first and only run has failed. */
+async function failFirstRun({ service, api }: State): Promise<void> {
+  if ((await api.get('/partners/Cedar%20Camping')).status === 200) return;
+  const { jobId } = await api.uploadFeed('sku,product_name\nTENT-1,"Tent\n', 'Cedar Camping');
+  await api.post(`/jobs/${jobId}/run`);
+  await service.db.raw(
+    `insert into partner_attention select partner_id, 'last_run_failed', 1, now(), 1 from partners
+     where partner_name = 'Cedar Camping' on conflict do nothing`,
+  );
+}
+
 /** Replays by operation, status and name of the example. */
 export const replays: Record<string, Replay> = {
   ...ofEveryOperation(),
@@ -557,11 +568,20 @@ export const replays: Record<string, Replay> = {
   'listSourceFetches 422 not_an_integer': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=ten`),
   'listSourceFetches 422 too_large': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=101`),
   'listPartners 200 page': ({ api }) => api.get('/partners?limit=1'),
+  'listPartners 200 attention': async (state) => {
+    await failFirstRun(state);
+    return state.api.get('/partners?sort_by=attention&limit=1');
+  },
   'listPartners 200 empty': ({ api }) => api.get('/partners?q=Unknown'),
   'listPartners 400 example': ({ api }) => api.get('/partners?cursor=%00'),
+  'listPartners 422 unknown_order': ({ api }) => api.get('/partners?sort_by=products'),
   'listPartners 422 not_an_integer': ({ api }) => api.get('/partners?limit=ten'),
   'listPartners 422 too_large': ({ api }) => api.get('/partners?limit=101'),
   'getPartner 200 loaded': ({ api }) => api.get('/partners/Acme%20Outdoor'),
+  'getPartner 200 failed': async (state) => {
+    await failFirstRun(state);
+    return state.api.get('/partners/Cedar%20Camping');
+  },
   'getPartner 200 new': async ({ api }) => {
     await api.uploadFeed(springFile, 'Not Loaded Yet');
     return api.get('/partners/Not%20Loaded%20Yet');

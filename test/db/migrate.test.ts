@@ -25,6 +25,7 @@ const catalogTables = [
   'manual_changes',
   'order_items',
   'orders',
+  'partner_attention',
   'partner_counts',
   'partner_formats',
   'partners',

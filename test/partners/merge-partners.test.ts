@@ -259,6 +259,7 @@ describe('merging partners', () => {
       'feeds.partner_id',
       'manual_changes.partner_id',
       'orders.partner_name',
+      'partner_attention.partner_id',
       'partner_counts.partner_id',
       'partner_formats.partner_id',
       'partners.partner_id',

@@ -21,6 +21,7 @@ describe('GET /partners/{partner_name}', () => {
         feeds: 1,
         last_feed_id: first.feedId,
         last_completed_at: null,
+        attention: [],
       });
 
       const { body: job } = await service.api.post(`/jobs/${first.jobId}/run`);
@@ -30,6 +31,7 @@ describe('GET /partners/{partner_name}', () => {
         feeds: 1,
         last_feed_id: first.feedId,
         last_completed_at: job.finished_at,
+        attention: [] as unknown[],
       };
       expect((await get('Acme Outdoor')).body).toEqual(completed);
 

@@ -38,6 +38,7 @@ describe('GET /partners', () => {
             feeds: 1,
             last_feed_id: other.feedId,
             last_completed_at: null,
+            attention: [],
           },
           {
             partner_name: 'Zebra',
@@ -45,6 +46,7 @@ describe('GET /partners', () => {
             feeds: 2,
             last_feed_id: waiting.feedId,
             last_completed_at: job.finished_at,
+            attention: [],
           },
         ],
       });
