@@ -42,8 +42,8 @@ export interface paths {
          * @description Stores one CSV file of a partner, and creates a submission job and a validation job. Products are loaded by
          *     running the validation job, not by the upload.
          *
-         *     `format`, `mode`, `collection`, `max_skipped_percent` and `max_price_jump_percent` must precede the file (else 422); the
-         *     other parts may come in any order, and unknown ones are ignored. A body has at most 100 parts (else 400), and 1 MiB
+         *     `format`, `format_definition`, `mode`, `collection`, `max_skipped_percent` and `max_price_jump_percent` must precede the file
+         *     (else 422); the other parts may come in any order, and unknown ones are ignored. A body has at most 100 parts (else 400), and 1 MiB
          *     besides the file (else 413). `partner_name` is UTF-8, or in the charset that its part declares; invalid bytes
          *     and U+FFFD are 422. These checks of the file are made in this order (400 each):
          *
@@ -58,6 +58,9 @@ export interface paths {
          *     With a **format**, the file is read as the format says: `format` names a built-in one, or one of the partner. Without it the
          *     partner's own format `default` applies, if there is one; `format=standard` overrides that. Names that end in `.csv.gz`,
          *     `.tsv`, `.tsv.gz` or `.txt` are accepted then.
+         *
+         *     With `format_definition`, the file is read by this definition, and it is stored with the feed as the partner's format
+         *     `format` (absent: `default`): created, or replacing the one of this name. An upload that is not accepted changes no format.
          *
          *     The columns are `sku`, `product_name`, `description`, `brand`, `category`, `price`, `currency` and
          *     `availability`, in any order; `GET /feeds/profile` describes each. Other columns are ignored.
@@ -146,8 +149,9 @@ export interface paths {
          *     whose header row an upload would refuse, headers, rows and issues are those under the suggested format. Nothing is
          *     applied: an upload names its format.
          *
-         *     With `format`, which must precede the file, the answer is that of an upload with this format: its refusal, headers,
-         *     rows, issues and `sample`. Without it, the partner's format `default` is not applied; `format=default` does so.
+         *     With `format` or `format_definition`, which must precede the file, the answer is that of an upload with this format: its
+         *     refusal, headers, rows, issues and `sample`. Without them, the partner's format `default` is not applied; `format=default` does
+         *     so.
          *
          *     A file that is named `.gz` and is gzip is unpacked, within the limit of an upload, and `inspected_bytes` counts what
          *     was unpacked. If it is broken or not complete, `hint` says so.
@@ -1250,20 +1254,22 @@ export interface components {
          *     TENT-2,Two-person tent,189.90,EUR
          */
         FeedFile: string;
-        /** @description The multipart form of an upload. `format`, `mode`, `collection`, `max_skipped_percent` and `max_price_jump_percent` must precede the file. */
+        /** @description The multipart form of an upload. `format`, `format_definition`, `mode`, `collection`, `max_skipped_percent` and `max_price_jump_percent` must precede the file. */
         FeedUpload: {
             partner_name: components["schemas"]["PartnerName"];
             format?: components["schemas"]["FormatName"];
+            format_definition?: components["schemas"]["SentDefinition"];
             mode?: components["schemas"]["LoadMode"];
             collection?: components["schemas"]["Collection"];
             max_skipped_percent?: components["schemas"]["MaxSkippedPercent"];
             max_price_jump_percent?: components["schemas"]["MaxPriceJumpPercent"];
             file: components["schemas"]["FeedFile"];
         };
-        /** @description The multipart form of an inspection. `format` must precede the file. */
+        /** @description The multipart form of an inspection. `format` and `format_definition` must precede the file. */
         FeedInspectionUpload: {
             partner_name: components["schemas"]["PartnerName"];
             format?: components["schemas"]["FormatName"];
+            format_definition?: components["schemas"]["SentDefinition"];
             file: components["schemas"]["FeedFile"];
         };
         /**
@@ -1808,6 +1814,11 @@ export interface components {
          * @example weekly-price-list
          */
         FormatName: string;
+        /**
+         * @description A definition as JSON, as `PUT /partners/{partner_name}/formats/{format_name}` takes it. An upload stores it as the format that it names; an inspection reads the file by it.
+         * @example {"columns":{"sku":{"from":["Artikelnr"]},"product_name":{"from":["Bezeichnung"]}}}
+         */
+        SentDefinition: string;
         /**
          * @description How to read a file. With a format, a first line `sep=;`, with any character, is taken off before anything else, lines may end in CR alone, and a delimiter at the end is no field where most of the first 250 records have one.
          * @example {
@@ -6506,7 +6517,7 @@ export interface operations {
                 };
             };
             408: components["responses"]["RequestTimeout"];
-            /** @description A request with the same Idempotency-Key is in progress. Nothing was stored. */
+            /** @description A request with the same Idempotency-Key is in progress, or the partner has 100 formats already and none of this name. Nothing was stored. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
-import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { defaulted, type Checks, type Handlers, type ReadAsPut } from '../http/contract';
 import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
 import { EncodedFile } from '../http/encoded-file';
 import { selectBytes } from '../http/range-request';
@@ -16,6 +16,7 @@ import type { TransferLimit } from '../shared/transfer-limit';
 import { feedProfile, feedTemplate } from './profile';
 import type { FeedInspection } from './inspection';
 import { inspectFeed } from './inspection.service';
+import type { ReadDefinition } from './upload-form';
 import { feedBody, formatFeedId, listedFeedBody } from './feeds.body';
 import { charsetOf } from '../feed-format/file-charset';
 import { isGzipName } from '../feed-format/unpack';
@@ -38,7 +39,7 @@ declare module '../http/contract' {
 
 /** Handles uploads, inspections, lists and downloads of feeds. `downloads` limits raw files. */
 export function feedHandlers(
-  context: Omit<IdempotentReceiveContext, 'caller' | 'log'> & { defaultCurrency: string },
+  context: Omit<IdempotentReceiveContext, 'caller' | 'log' | 'readDefinition'> & { defaultCurrency: string },
   downloads: TransferLimit,
 ): Pick<
   Handlers,
@@ -51,12 +52,12 @@ export function feedHandlers(
   | 'inspectFeed'
 > {
   return {
-    async uploadFeed({ form, headers, caller, refusal, log, reply }) {
+    async uploadFeed({ form, headers, caller, refusal, log, reply, readAsPut }) {
       const key = idempotencyKeyOf({ caller, headers });
       const outcome = await receiveFeedIdempotently(
         form,
         key,
-        { ...context, caller, refusal, log },
+        { ...context, caller, refusal, log, readDefinition: definitionReader(readAsPut) },
         receiptBody,
       );
       const { responseBody } = outcome;
@@ -136,14 +137,21 @@ export function feedHandlers(
       });
     },
 
-    async inspectFeed({ form, caller, refusal, reply }) {
+    async inspectFeed({ form, caller, refusal, reply, readAsPut }) {
       const { db, uploadBytesMax, uploadLimits, defaultCurrency } = context;
-      const admission = { db, caller, uploadLimits, refusal };
+      const readDefinition = definitionReader(readAsPut);
+      const admission = { db, caller, uploadLimits, refusal, readDefinition };
       const inspection = await inspectFeed(form, uploadBytesMax, admission, defaultCurrency);
       return reply(200, inspectionBody(inspection));
     },
   };
 }
+
+/** A definition is checked as if it was stored alone. The partner of the form is checked for itself. */
+const definitionReader =
+  (readAsPut: ReadAsPut): ReadDefinition =>
+  (formatName, text) =>
+    readAsPut(`/partners/any/formats/${formatName}`, text);
 
 /** @returns the charset of a raw file, or of a part of it; null if it is packed */
 async function rawCharset(

@@ -13,6 +13,7 @@ import {
 import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
 import { defaultLoadOptions, loadFieldNames, type LoadOptions } from '../feed-format/load-options';
 import type { FeedFormat } from '../feed-format/format-definition';
+import { formatsMax, upsertFormat } from '../formats/formats.repository';
 import { findPartnerId, getOrInsertPartner, lockAgainstRemoval } from '../partners/partners.repository';
 import { insertJobs } from '../jobs/jobs.repository';
 import { requireKeyInUse } from '../keys/keys.repository';
@@ -24,6 +25,7 @@ import {
   rawFileMissing,
   rawFileRemoved,
   ServiceError,
+  tooManyFormats,
 } from '../shared/errors';
 import { formatId, parseId } from '../shared/ids';
 import type { Log } from '../shared/log';
@@ -103,6 +105,8 @@ interface ReceivedUpload extends ReceivedFile {
   partnerId?: number;
   loadOptions: LoadOptions;
   format: FeedFormat | null;
+  /** Whether the format is stored with the feed. */
+  isFormatNew: boolean;
   /** Checks the stored file, if it was stored unchecked. */
   check?: UncheckedFile['check'];
 }
@@ -195,12 +199,12 @@ async function isStillTrue(
 }
 
 function digestUpload(upload: ReceivedUpload): Buffer {
-  const { partnerName, fileName, contentType, sha256, loadOptions, format } = upload;
+  const { partnerName, fileName, contentType, sha256, loadOptions, format, isFormatNew } = upload;
   const { mode, collection, isCollectionNamed } = loadOptions;
   const isDefault = mode === defaultLoadOptions.mode && !isCollectionNamed;
   // Without these, as before: stored digests stay valid.
   const target = isDefault && !format ? [] : [mode, isCollectionNamed ? collection : null];
-  const reading = format ? [format.definition] : [];
+  const reading = format ? [format.definition, ...(isFormatNew ? [format.name] : [])] : [];
   return digestRequest('uploadFeed', [
     partnerName,
     fileName,
@@ -274,6 +278,7 @@ async function readUpload(
     partnerId,
     loadOptions: form.loadOptions,
     format: decided as FeedFormat | null,
+    isFormatNew: form.hasDefinition,
     ...received,
   };
 }
@@ -307,11 +312,13 @@ async function writeFeed(
   { objectStore }: ReceiveContext,
   requireKey: FeedWrite['requireKey'],
 ): Promise<FeedReceipt> {
-  const { partnerName, fileName, contentType, sha256, sizeBytes, loadOptions, format } = upload;
+  const { partnerName, fileName, contentType, sha256, sizeBytes, loadOptions, format, isFormatNew } = upload;
   const partnerId = upload.partnerId ?? (await getOrInsertPartner(trx, partnerName));
   const isThere = await lockAgainstRemoval(trx, partnerId);
   await requireKey?.(trx);
   if (!isThere) throw partnerNotFound();
+  if (isFormatNew && !(await upsertFormat(trx, partnerId, format!)))
+    throw tooManyFormats(partnerName, formatsMax);
   await insertFeed(trx, {
     feed_id: feedId,
     partner_id: partnerId,

@@ -5,7 +5,13 @@ import { holderOf, type Caller } from '../shared/caller';
 import type { FeedFormat } from '../feed-format/format-definition';
 import { half } from '../shared/concurrency-limit';
 import { TransferLimit, type TransferRequest } from '../shared/transfer-limit';
-import { discardContent, UploadForm, type FilePart, type UploadFormOptions } from './upload-form';
+import {
+  discardContent,
+  UploadForm,
+  type FilePart,
+  type ReadDefinition,
+  type UploadFormOptions,
+} from './upload-form';
 
 /** An upload, read up to the beginning of its file. */
 export interface IncomingUpload {
@@ -52,11 +58,12 @@ export interface UploadAdmission extends Pick<TransferRequest, 'refusal'> {
   db: Database;
   caller: Caller;
   uploadLimits: UploadLimits;
+  readDefinition: ReadDefinition;
 }
 
 /** What is done with the file of an upload. */
 interface UploadWork<T> {
-  options: UploadFormOptions;
+  options: Omit<UploadFormOptions, 'readDefinition'>;
   /** Called with a permit. */
   receive: (upload: IncomingUpload) => Promise<T>;
   /** Reads an upload that is refused for its form, whatever follows; stores nothing, and throws. */
@@ -71,10 +78,10 @@ interface UploadWork<T> {
  */
 export async function admitUpload<T>(
   { parts, sender: client, announcedBytes = Infinity, abort }: MultipartBody,
-  { db, caller, uploadLimits: { forms, files, refused }, refusal }: UploadAdmission,
+  { db, caller, uploadLimits: { forms, files, refused }, refusal, readDefinition }: UploadAdmission,
   { options, receive, refuse }: UploadWork<T>,
 ): Promise<T> {
-  const form = new UploadForm(db, caller.partnerName, options);
+  const form = new UploadForm(db, caller.partnerName, { ...options, readDefinition });
   const evict = () => abort(requestTimedOut());
   const formRequest = { ...holderOf(caller), client, refusal };
   const askedAt = performance.now();

@@ -6,8 +6,9 @@ import {
   type LoadField,
   type LoadOptions,
 } from '../feed-format/load-options';
-import type { FeedFormat } from '../feed-format/format-definition';
-import { findUploadFormat } from '../formats/upload-format';
+import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
+import { defaultFormatName } from '../formats/formats.repository';
+import { findUploadFormat, withColumns } from '../formats/upload-format';
 import type { FormPart } from '../http/multipart';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { parsePartnerName } from '../partners/partner-name';
@@ -21,7 +22,17 @@ export interface UploadFormOptions {
   loadFields: readonly LoadField[];
   /** Whether a form without `format` has the partner's `default`. */
   hasDefaultFormat: boolean;
+  /** Reads `format_definition` as a format of this name; absent: the form has no such field. */
+  readDefinition?: ReadDefinition;
 }
+
+/** Reads the JSON of a definition; errors are those of `replaceFormat`. */
+export type ReadDefinition = (
+  formatName: string,
+  text: string,
+) => { body: unknown } | { errors: ShapeError[] };
+
+const definitionField = 'format_definition';
 
 /** Collects the parts of the form and their errors. The fields of the load must precede the file, `partner_name` may follow it. */
 export class UploadForm {
@@ -33,6 +44,7 @@ export class UploadForm {
   partnerName: string | undefined;
   /** What the valid fields say so far. */
   loadOptions: LoadOptions = defaultLoadOptions;
+  private definitionText: string | undefined;
 
   /** @param scope - the partner that the form may name */
   constructor(
@@ -40,6 +52,11 @@ export class UploadForm {
     private readonly scope: PartnerScope,
     private readonly options: UploadFormOptions,
   ) {}
+
+  /** Whether the form has defined its format, which is to be stored with the feed. */
+  get hasDefinition(): boolean {
+    return this.definitionText !== undefined;
+  }
 
   /** Whether what was read so far is refused, whatever follows. */
   get isRefused(): boolean {
@@ -50,7 +67,9 @@ export class UploadForm {
   async take(part: FormPart): Promise<FilePart | undefined> {
     const ownField = this.options.loadFields.find((name) => name === part.name);
     const parseLoadField = ownField && loadFields[ownField];
-    if (part.name !== 'partner_name' && part.name !== 'file' && !parseLoadField) return undefined;
+    const isDefinition = part.name === definitionField && this.options.readDefinition !== undefined;
+    const precedesFile = isDefinition || parseLoadField !== undefined;
+    if (part.name !== 'partner_name' && part.name !== 'file' && !precedesFile) return undefined;
     const loc = ['body', part.name];
     const input = part.kind === 'field' ? part.value : (part.fileName ?? null);
     if (this.seen.has(part.name)) {
@@ -70,9 +89,11 @@ export class UploadForm {
       });
     } else if (part.kind === 'file' || part.value === null) {
       this.errors.push({ type: 'string_type', loc, msg: 'Input should be a valid string', input });
-    } else if (parseLoadField && this.seen.has('file')) {
+    } else if (precedesFile && this.seen.has('file')) {
       this.isUnreadable = true;
       this.errors.push({ type: 'field_after_file', loc, msg: 'Field must precede file', input });
+    } else if (isDefinition) {
+      this.definitionText = part.value;
     } else if (parseLoadField) {
       const parsed = parseLoadField(part.value);
       if ('type' in parsed) this.errors.push({ ...parsed, loc });
@@ -102,12 +123,32 @@ export class UploadForm {
    * @returns null without one, also if the form names a wrong one; `undecided` until `partner_name` is read
    */
   async findFormat(): Promise<FeedFormat | null | 'undecided'> {
+    if (this.definitionText !== undefined) return this.definedFormat(this.definitionText);
     if (this.loadOptions.formatName === null && !this.options.hasDefaultFormat) return null;
     const partnerName = this.partnerName ?? this.scope ?? undefined;
     const found = await findUploadFormat(this.db, { partnerName, loadOptions: this.loadOptions });
     if (found === 'undecided') return found;
-    if ('format' in found) return found.format;
-    this.errors.push(found.error);
+    return 'format' in found ? found.format : this.refuseFormat([found.error]);
+  }
+
+  private definedFormat(text: string): FeedFormat | null {
+    const name = this.loadOptions.formatName ?? defaultFormatName;
+    const read = this.options.readDefinition!(name, text);
+    if ('errors' in read)
+      return this.refuseFormat(
+        read.errors.map((error) => ({
+          ...error,
+          loc:
+            error.loc[0] === 'path' ? ['body', 'format'] : ['body', definitionField, ...error.loc.slice(1)],
+        })),
+      );
+    const format = { name, definition: read.body as FormatDefinition };
+    const found = withColumns(format, this.loadOptions.mode, definitionField);
+    return 'format' in found ? found.format : this.refuseFormat([found.error]);
+  }
+
+  private refuseFormat(errors: ShapeError[]): null {
+    this.errors.push(...errors);
     this.isUnreadable = true;
     return null;
   }

@@ -2,7 +2,7 @@ import type { Database } from '../db/database';
 import { findBuiltInFormat } from '../feed-format/built-in-formats';
 import { requiredColumns } from '../feed-format/columns';
 import type { FeedFormat } from '../feed-format/format-definition';
-import type { LoadOptions } from '../feed-format/load-options';
+import type { LoadMode, LoadOptions } from '../feed-format/load-options';
 import type { ShapeError } from '../shared/errors';
 import { defaultFormatName, findFormatOf, isFormatName } from './formats.repository';
 
@@ -29,9 +29,18 @@ export async function findUploadFormat(
   const format =
     findBuiltInFormat(wanted) ?? (partnerName && (await findFormatOf(db, partnerName, wanted))) ?? null;
   if (!format) return formatName === null ? { format: null } : { error: unknownFormat('body', formatName) };
+  return withColumns(format, mode, 'format');
+}
+
+/** Refuses a format without a column that the mode needs. @param field - of the form that has named or defined the format */
+export function withColumns(
+  format: FeedFormat,
+  mode: LoadMode,
+  field: 'format' | 'format_definition',
+): { format: FeedFormat } | { error: ShapeError } {
   const missing =
     mode === 'update' ? undefined : requiredColumns.find((name) => !format.definition.columns[name]);
-  return missing ? { error: formatWithoutColumn(format.name, missing) } : { format };
+  return missing ? { error: formatWithoutColumn(field, format.name, missing) } : { format };
 }
 
 export const unknownFormat = (place: 'body' | 'query', input: string): ShapeError => ({
@@ -41,9 +50,9 @@ export const unknownFormat = (place: 'body' | 'query', input: string): ShapeErro
   input,
 });
 
-const formatWithoutColumn = (input: string, column: string): ShapeError => ({
+const formatWithoutColumn = (field: string, input: string, column: string): ShapeError => ({
   type: 'format_without_column',
-  loc: ['body', 'format'],
+  loc: ['body', field],
   msg: `Format should have the column '${column}', except in mode 'update'`,
   input,
   ctx: { column },

@@ -46,6 +46,9 @@ export interface Reply<O extends OperationId = OperationId> {
   readonly headers: Record<string, unknown>;
 }
 
+/** Reads a text as the JSON body of a PUT to this path: by the schemas and rules of its operation. */
+export type ReadAsPut = (path: string, text: string) => { body: unknown } | { errors: ShapeError[] };
+
 /** A validated request, with defaults filled in. */
 export interface Call<O extends OperationId> {
   path: Path<O>;
@@ -64,6 +67,7 @@ export interface Call<O extends OperationId> {
   /** The `x-request-id` of the response. */
   requestId: string;
   log: Log;
+  readAsPut: ReadAsPut;
   /** The client, as it receives responses on the connection. */
   client: Peer;
   /** Returns why waits must end: the client has disconnected, its key is gone, or the process shuts down. */

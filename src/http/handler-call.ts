@@ -1,7 +1,7 @@
 import type { Caller, KeyInUse } from '../shared/caller';
 import { unauthorized, unavailable, type ServiceError } from '../shared/errors';
 import type { Log } from '../shared/log';
-import { makeReply } from './contract';
+import { makeReply, type ReadAsPut } from './contract';
 import type { Exchange } from './exchange';
 import type { MultipartBody } from './multipart';
 import { readerOf } from './slow-client';
@@ -36,11 +36,12 @@ export class HandlerCall {
   readonly refusal: () => ServiceError | undefined;
   readonly isAborted: () => boolean;
   readonly reply = makeReply;
+  readonly readAsPut: ReadAsPut;
 
   constructor(
     private readonly exchange: Exchange,
     values: CallValues,
-    { isDraining }: { isDraining: () => boolean },
+    { isDraining, readAsPut }: { isDraining: () => boolean; readAsPut: ReadAsPut },
   ) {
     this.path = values.path;
     this.query = values.query;
@@ -52,6 +53,7 @@ export class HandlerCall {
     this.caller = exchange.caller;
     this.requestId = exchange.requestId;
     this.key = exchange.keyCheck;
+    this.readAsPut = readAsPut;
     const { socket } = exchange.request;
     this.refusal = () => {
       if (this.key?.isGone()) return unauthorized();

@@ -29,7 +29,11 @@ export async function readJsonBody(
   checkEncoding(request);
   const bytes = await readBytes(request, bytesMax);
   if (bytes.length === 0) return { value: undefined, errors: [] };
-  const text = decode(bytes);
+  return parseJsonBody(decode(bytes));
+}
+
+/** @throws malformed_request, invalid_shape */
+export function parseJsonBody(text: string): WellFormed<object> {
   const body = parse(text);
   if (typeof body !== 'object' || body === null) {
     const input = typeof body === 'string' ? body.toWellFormed() : body;

@@ -6,6 +6,7 @@ import {
   malformedRequest,
   unauthorized,
   unavailable,
+  ServiceError,
   unsupportedMediaType,
   type ShapeError,
 } from '../shared/errors';
@@ -17,6 +18,7 @@ import {
   type Handlers,
   type OperationId,
   type RawRequest,
+  type ReadAsPut,
   type Reply,
   type Rules,
 } from './contract';
@@ -25,7 +27,7 @@ import { EncodedFile } from './encoded-file';
 import { asServiceError, errorReply } from './error-response';
 import { Exchange } from './exchange';
 import { HandlerCall } from './handler-call';
-import { readJsonBody } from './json-body';
+import { parseJsonBody, readJsonBody } from './json-body';
 import { KeyCheck } from './key-check';
 import { openMultipart } from './multipart';
 import { prepareBody } from './prepare-body';
@@ -67,7 +69,7 @@ interface PipelineOptions {
   requestLog: RequestLog;
 }
 
-type Options = PipelineOptions & { routes: Routes };
+type Options = PipelineOptions & { routes: Routes; readAsPut: ReadAsPut };
 
 /** Serves the operations of the document and files. @throws when document and handlers do not match */
 export async function createPipeline(
@@ -75,7 +77,7 @@ export async function createPipeline(
 ): Promise<(request: IncomingMessage, response: ServerResponse) => Promise<void>> {
   const operations = await openRoutes(options.document, options.handlers);
   const routes = withStaticFiles(operations, options.staticFiles ?? new Map());
-  const routed = { ...options, routes };
+  const routed = { ...options, routes, readAsPut: readerOfPuts(routes, options.rules) };
   const openLog = (requestId: string) => options.log.child({ request_id: requestId });
 
   return async (request, response) => {
@@ -252,6 +254,30 @@ function unknownParameters(
 /** Returns the errors by the operation's own rule. */
 function brokenRules({ operationId }: Route, { path, body }: SentValues, rules: Rules): ShapeError[] {
   return (operationId && rules[operationId]?.({ path, body })) ?? [];
+}
+
+function readerOfPuts(routes: Routes, rules: Rules): ReadAsPut {
+  return (target, text) => {
+    const route = routes.find('PUT', target) as Route;
+    const { value: sentBody, errors } = parsedJson(text);
+    const path = route.pathParameters(target);
+    const sent = { path, query: {}, headers: {}, body: sentBody };
+    const body = prepareBody(sentBody, route.body!.schema);
+    if (sentBody) {
+      const values = { path, query: {}, header: {}, requestBody: body };
+      errors.push(...shapeErrors(route, sent, values), ...brokenRules(route, sent, rules));
+    }
+    return errors.length > 0 ? { errors: onePerPlace(errors) } : { body };
+  };
+}
+
+function parsedJson(text: string): { value?: object; errors: ShapeError[] } {
+  try {
+    return parseJsonBody(text);
+  } catch (error) {
+    const fault = { type: 'json_invalid', loc: ['body'], msg: 'Input should be valid JSON', input: null };
+    return { errors: (error instanceof ServiceError && error.data.shapeErrors) || [fault] };
+  }
 }
 
 /** Returns the violations of the document's schemas, as the response shows them. */

@@ -23,7 +23,8 @@ describe('the end of the waits of a request', () => {
       request: { socket: { destroyed } } as IncomingMessage,
       keyCheck: { isGone: () => isGone },
     } as Exchange;
-    const call = new HandlerCall(exchange, values, { isDraining: () => isDraining });
+    const readAsPut = () => ({ errors: [] });
+    const call = new HandlerCall(exchange, values, { isDraining: () => isDraining, readAsPut });
 
     expect(call.refusal()?.code).toBe(code);
     expect(call.isAborted()).toBe(code !== undefined);
