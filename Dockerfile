@@ -12,6 +12,7 @@ COPY tsconfig.json tsconfig.build.json ./
 COPY src src
 COPY migrations migrations
 COPY generated generated
+COPY spec/openapi.yaml spec/openapi.yaml
 # Compiler, bundler and what is part of the bundle are of no use after this.
 RUN npm run --silent build \
   && rm -r node_modules/typescript node_modules/@types node_modules/.bin dist/.tsbuildinfo \

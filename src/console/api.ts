@@ -6,7 +6,7 @@ import { texts } from './texts';
 export type Schemas = components['schemas'];
 
 /** The root of the service, also behind a proxy that adds a path prefix. */
-export const root = new URL('../../', import.meta.url);
+export const root = new URL('../', import.meta.url);
 /** The path of the console, without a slash at its end. */
 export const consolePath = new URL('console', root).pathname;
 

@@ -1,5 +1,5 @@
-/** Addresses of views have at most this number of segments below /console. */
-const depthMax = 5;
+/** Addresses of views have at most five segments below /console; of more, the console says that there is no such page. */
+const depthMax = 16;
 
 /**
  * Lists the addresses of the console's views: `/console`, and all below it.
@@ -16,11 +16,10 @@ export function consoleAddresses(): { path: string; toRoot: string }[] {
 /**
  * Renders the shell of the console, without inline scripts or styles.
  * @param toRoot - relative path to the root of the service
- * @param entityTags - of the loaded files: the address changes with the content
+ * @param paths - of the loaded files
  */
-export function renderShell(toRoot: string, entityTags: { styles: string; script: string }): string {
-  const version = (entityTag: string) => entityTag.slice(1, 17);
-  const assets = `${toRoot}console/assets`;
+export function renderShell(toRoot: string, paths: { styles: string; script: string }): string {
+  const address = (path: string) => toRoot + path.slice(1);
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -31,8 +30,8 @@ export function renderShell(toRoot: string, entityTags: { styles: string; script
     <title>Console</title>
     <link rel="icon" href="data:,">
     <!-- React Aria would add its styles inline, which the policy forbids, where this id is missing. -->
-    <link id="react-aria-pressable-style" rel="stylesheet" href="${assets}/console.css?v=${version(entityTags.styles)}">
-    <script type="module" src="${assets}/console.js?v=${version(entityTags.script)}"></script>
+    <link id="react-aria-pressable-style" rel="stylesheet" href="${address(paths.styles)}">
+    <script type="module" src="${address(paths.script)}"></script>
   </head>
   <body>
     <div id="console"></div>

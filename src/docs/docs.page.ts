@@ -54,10 +54,9 @@ window.addEventListener('load', () => {
 
 /**
  * Renders the page, without inline scripts or styles.
- * @param entityTags - of the loaded files: the address changes with the content
+ * @param paths - of the loaded files
  */
-export function renderPage(entityTags: { styles: string; script: string; initializer: string }): string {
-  const version = (entityTag: string) => entityTag.slice(1, 17);
+export function renderPage(paths: { styles: string; script: string; initializer: string }): string {
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -65,9 +64,9 @@ export function renderPage(entityTags: { styles: string; script: string; initial
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Partner Catalog Integration Service</title>
     <link rel="icon" href="data:,">
-    <link rel="stylesheet" href="docs/swagger-ui.css?v=${version(entityTags.styles)}">
-    <script src="docs/swagger-ui-bundle.js?v=${version(entityTags.script)}" defer></script>
-    <script src="docs/initializer.js?v=${version(entityTags.initializer)}" defer></script>
+    <link rel="stylesheet" href="${paths.styles.slice(1)}">
+    <script src="${paths.script.slice(1)}" defer></script>
+    <script src="${paths.initializer.slice(1)}" defer></script>
   </head>
   <body>
     <div id="swagger-ui"></div>

@@ -1,8 +1,8 @@
 /**
  * Renders the landing page, without scripts.
- * @param stylesVersion - of the stylesheet of the console
+ * @param styles - path of the stylesheet of the console
  */
-export function renderLanding(stylesVersion: string): string {
+export function renderLanding(styles: string): string {
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -11,7 +11,7 @@ export function renderLanding(stylesVersion: string): string {
     <meta name="color-scheme" content="light dark">
     <title>Partner Catalog Integration Service</title>
     <link rel="icon" href="data:,">
-    <link rel="stylesheet" href="console/assets/console.css?v=${stylesVersion}">
+    <link rel="stylesheet" href="${styles.slice(1)}">
   </head>
   <body>
     <main class="landing">

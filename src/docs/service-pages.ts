@@ -1,17 +1,12 @@
 import { readFileSync } from 'node:fs';
 import document from '../../generated/openapi.json';
-import { staticFile, type StaticFile, type StaticFiles } from '../http/static-files';
+import { encoded, type Encoded } from '../http/compressed';
+import { hashedPath, staticFile, type StaticFile, type StaticFiles } from '../http/static-files';
 import { consoleAddresses, renderShell } from './console.page';
 import { contentSecurityPolicy, initializer, renderPage } from './docs.page';
 import { renderLanding } from './landing.page';
 
-/** The address stays when the content changes. */
-const revalidated = { 'Cache-Control': 'no-cache' };
-/** The address contains the digest of the content. */
-const immutable = { 'Cache-Control': 'public, max-age=31536000, immutable' };
-
-/** A page that loads files of this service only. */
-const guarded = { ...revalidated, 'Content-Security-Policy': contentSecurityPolicy };
+type Entry = [path: string, file: StaticFile];
 
 /** Makes the pages outside the contract: landing page, console, the document, and a page that shows it. */
 export function servicePages(): StaticFiles {
@@ -19,47 +14,45 @@ export function servicePages(): StaticFiles {
 }
 
 /** @throws Error when the console is not built (`make dist/.built`) */
-function consolePages(): [string, StaticFile][] {
-  const styles = staticFile(readFileSync(require.resolve('#console/console.css')), 'text/css', immutable);
-  const script = staticFile(
-    readFileSync(require.resolve('#console/console.js')),
-    'text/javascript',
-    immutable,
-  );
-  const entityTags = { styles: styles.headers.ETag, script: script.headers.ETag };
-  const landing = Buffer.from(renderLanding(entityTags.styles.slice(1, 17)));
+function consolePages(): Entry[] {
+  const styles = asset('console.css', contentOf('#console/console.css'), 'text/css');
+  const script = asset('console.js', contentOf('#console/console.js'), 'text/javascript');
+  const paths = { styles: styles[0], script: script[0] };
   return [
-    ['/', staticFile(landing, 'text/html', { ...guarded, Vary: 'Accept' })],
-    ...consoleAddresses().map(({ path, toRoot }): [string, StaticFile] => [
-      path,
-      staticFile(Buffer.from(renderShell(toRoot, entityTags)), 'text/html', guarded),
-    ]),
-    ['/console/assets/console.js', script],
-    ['/console/assets/console.css', styles],
+    ['/', page(renderLanding(paths.styles), true)],
+    ...consoleAddresses().map(({ path, toRoot }): Entry => [path, page(renderShell(toRoot, paths))]),
+    styles,
+    script,
   ];
 }
 
-function documentPages(): [string, StaticFile][] {
-  const styles = swaggerUi('swagger-ui.css', 'text/css');
-  const script = swaggerUi('swagger-ui-bundle.js', 'text/javascript');
-  const starter = staticFile(Buffer.from(initializer), 'text/javascript', immutable);
-  const page = renderPage({
-    styles: styles.headers.ETag,
-    script: script.headers.ETag,
-    initializer: starter.headers.ETag,
-  });
-  const yaml = readFileSync(require.resolve('#spec/openapi.yaml'));
-  const json = Buffer.from(JSON.stringify(document));
+function documentPages(): Entry[] {
+  const contents: [name: string, content: Encoded, mediaType: string][] = [
+    ['swagger-ui.css', contentOf('swagger-ui-dist/swagger-ui.css'), 'text/css'],
+    ['swagger-ui-bundle.js', contentOf('swagger-ui-dist/swagger-ui-bundle.js'), 'text/javascript'],
+    ['initializer.js', encoded(Buffer.from(initializer)), 'text/javascript'],
+  ];
+  const assets = contents.map((each) => asset(...each));
+  const [styles, script, starter] = assets.map(([path]) => path) as [string, string, string];
+  const json = encoded(Buffer.from(JSON.stringify(document)));
   return [
-    ['/openapi.yaml', staticFile(yaml, 'application/yaml', revalidated)],
-    ['/openapi.json', staticFile(json, 'application/json', revalidated)],
-    ['/docs', staticFile(Buffer.from(page), 'text/html', guarded)],
-    ['/docs/swagger-ui.css', styles],
-    ['/docs/swagger-ui-bundle.js', script],
-    ['/docs/initializer.js', starter],
+    ['/openapi.yaml', staticFile(contentOf('#spec/openapi.yaml'), 'application/yaml')],
+    ['/openapi.json', staticFile(json, 'application/json')],
+    ['/docs', page(renderPage({ styles, script, initializer: starter }))],
+    ...assets,
+    // At their addresses of contract 1.2.0.
+    ...contents.map(([name, content, type]): Entry => [`/docs/${name}`, staticFile(content, type)]),
   ];
 }
 
-function swaggerUi(name: 'swagger-ui.css' | 'swagger-ui-bundle.js', mediaType: string): StaticFile {
-  return staticFile(readFileSync(require.resolve(`swagger-ui-dist/${name}`)), mediaType, immutable);
-}
+const contentOf = (module: string) => encoded(readFileSync(require.resolve(module)));
+
+/** A file that pages load, at an address of its own for each content. */
+const asset = (name: string, content: Encoded, mediaType: string): Entry => [
+  hashedPath(`/assets/${name}`, content.identity),
+  staticFile(content, mediaType, { isHashed: true }),
+];
+
+/** A page that loads files of this service only. */
+const page = (html: string, isForBrowsers = false) =>
+  staticFile(encoded(Buffer.from(html)), 'text/html', { contentSecurityPolicy, isForBrowsers });

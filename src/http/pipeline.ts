@@ -111,7 +111,7 @@ export async function createPipeline(
 
 /** Takes a request through all checks, in the order of the contract, to its handler. */
 async function respond(exchange: Exchange, options: Options): Promise<Reply> {
-  const route = options.routes.find(exchange.method, exchange.path, exchange.request.headers.accept);
+  const route = options.routes.find(exchange.method, exchange.path, exchange.request.headers);
   if (route === 'not_found') return makeReply(404, { detail: 'Not Found' });
   if (route === 'method_not_allowed') {
     const allow = options.routes.allowedMethods(exchange.path).join(', ');

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
@@ -54,8 +55,12 @@ export interface Route {
 }
 
 export interface Routes {
-  /** Finds the operation of a method and a path; HEAD counts as GET. `accept` is the header of that name. */
-  find(method: string, path: string, accept?: string): Route | 'not_found' | 'method_not_allowed';
+  /** Finds the operation of a method and a path, or a file that the headers accept; HEAD counts as GET. */
+  find(
+    method: string,
+    path: string,
+    headers?: IncomingHttpHeaders,
+  ): Route | 'not_found' | 'method_not_allowed';
   /** Lists the methods of a path, for `Allow`. */
   allowedMethods(path: string): string[];
 }

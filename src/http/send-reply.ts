@@ -48,8 +48,9 @@ export async function sendReply(
   response.statusCode = reply.status;
   for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, String(value));
   response.setHeader('x-request-id', requestId);
-  // A 304 must not overwrite the cached header (RFC 9111, section 3.2).
-  if (reply.status === 304) response.removeHeader('Content-Security-Policy');
+  // A 304 must not overwrite the cached header (RFC 9111, section 3.2), and has no content that is encoded.
+  if (reply.status === 304)
+    for (const name of ['Content-Security-Policy', 'Content-Encoding']) response.removeHeader(name);
   if (payload) setContentType(response, mediaType, charset);
   if (payload instanceof Readable) return sendStream(exchange, payload);
   if (payload) response.setHeader('Content-Length', Buffer.byteLength(payload));

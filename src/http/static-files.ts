@@ -1,40 +1,74 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { extname } from 'node:path';
 import Negotiator from 'negotiator';
-import { makeReply } from './contract';
 import { entityTagOf } from './caching';
+import { encodings, type Encoded, type Encoding } from './compressed';
+import { makeReply, type Reply } from './contract';
 import type { Route, Routes } from './routes';
 
-/** A public file outside the contract, kept in memory. */
+/** The address stays when the content changes. */
+const revalidated = 'no-cache';
+/** The address contains the digest of the content. */
+const immutable = 'public, max-age=31536000, immutable';
+
+interface Options {
+  /** Whether the address contains the digest of the content, see `hashedPath`. */
+  isHashed?: boolean;
+  /** Whether only clients that prefer HTML get the file; others get what the contract says. */
+  isForBrowsers?: boolean;
+  contentSecurityPolicy?: string;
+}
+
+/** A public file outside the contract, kept in memory in each encoding. */
 export interface StaticFile {
   content: Buffer;
   mediaType: string;
-  headers: { ETag: string; 'Cache-Control': string; 'Content-Security-Policy'?: string; Vary?: 'Accept' };
+  isForBrowsers: boolean;
+  replies: Readonly<Record<Encoding | 'identity', Reply>>;
 }
 
-/** Files by path. `*` after the first segment is any segment; a path with `Vary: Accept` is for browsers only. */
+/** Files by path. `*` after the first segment is any segment. */
 export type StaticFiles = ReadonlyMap<string, StaticFile>;
 
-export function staticFile(
-  content: Buffer,
-  mediaType: string,
-  headers: Omit<StaticFile['headers'], 'ETag'>,
-): StaticFile {
-  return { content, mediaType, headers: { ETag: entityTagOf(content), ...headers } };
+export function staticFile(content: Encoded, mediaType: string, options: Options = {}): StaticFile {
+  const { isHashed, isForBrowsers = false, contentSecurityPolicy } = options;
+  const headers = {
+    'Cache-Control': isHashed ? immutable : revalidated,
+    Vary: isForBrowsers ? 'Accept, Accept-Encoding' : 'Accept-Encoding',
+    ...(contentSecurityPolicy && { 'Content-Security-Policy': contentSecurityPolicy }),
+  };
+  const replyOf = (body: Buffer, encoding?: Encoding) =>
+    makeReply(200, body, {
+      ...headers,
+      ETag: entityTagOf(body),
+      ...(encoding && { 'Content-Encoding': encoding }),
+    });
+  const replies = {
+    identity: replyOf(content.identity),
+    br: replyOf(content.br, 'br'),
+    gzip: replyOf(content.gzip, 'gzip'),
+  };
+  return { content: content.identity, mediaType, isForBrowsers, replies };
+}
+
+/** Returns the path with the digest of the content before its extension: another content has another address. */
+export function hashedPath(path: string, content: Buffer): string {
+  const extension = extname(path);
+  return `${path.slice(0, -extension.length)}-${entityTagOf(content).slice(1, 17)}${extension}`;
 }
 
 /** Adds files to the routes of the document; a file precedes an operation of the same path. */
 export function withStaticFiles(routes: Routes, files: StaticFiles): Routes {
-  const fileRoutes = new Map([...files].map(([path, file]) => [path, routeOf(file)]));
-  const forBrowsers = new Set([...files].flatMap(([path, { headers }]) => (headers.Vary ? [path] : [])));
   const methods = ['GET', 'HEAD'];
-  const routeAt = (path: string) => fileRoutes.get(path) ?? fileRoutes.get(shapeOf(path));
+  const fileAt = (path: string) => files.get(path) ?? files.get(shapeOf(path));
   return {
-    find(method, path, accept) {
-      const route = routeAt(path);
-      const isOffered = !forBrowsers.has(path) || (methods.includes(method) && prefersHtml(accept));
-      if (!route || !isOffered) return routes.find(method, path, accept);
-      return methods.includes(method) ? route : 'method_not_allowed';
+    find(method, path, headers = {}) {
+      const file = fileAt(path);
+      const isOffered = !file?.isForBrowsers || (methods.includes(method) && prefersHtml(headers));
+      if (!file || !isOffered) return routes.find(method, path, headers);
+      return methods.includes(method) ? routeOf(file, headers) : 'method_not_allowed';
     },
-    allowedMethods: (path) => (routeAt(path) ? methods : routes.allowedMethods(path)),
+    allowedMethods: (path) => (fileAt(path) ? methods : routes.allowedMethods(path)),
   };
 }
 
@@ -45,18 +79,23 @@ function shapeOf(path: string): string {
 }
 
 /** Returns whether a browser navigates: other clients accept anything, or prefer JSON. */
-function prefersHtml(accept: string | undefined): boolean {
+function prefersHtml({ accept }: IncomingHttpHeaders): boolean {
   const types = ['application/json', 'text/html'];
   return new Negotiator({ headers: { accept } }).mediaType(types) === 'text/html';
 }
 
-function routeOf({ content, mediaType, headers }: StaticFile): Route {
+function routeOf({ mediaType, replies }: StaticFile, headers: IncomingHttpHeaders): Route {
+  const preferred = [...encodings, 'identity'] as const;
+  const chosen = new Negotiator({ headers }).encoding(preferred, { preferred });
+  const reply = chosen
+    ? replies[chosen]
+    : makeReply(406, { detail: 'Not Acceptable' }, { Vary: replies.identity.headers.Vary });
   return {
     operationId: undefined,
     parameters: [],
     body: undefined,
     needsKey: false,
-    handle: () => Promise.resolve(makeReply(200, content, headers)),
+    handle: () => Promise.resolve(reply),
     pathParameters: () => ({}),
     violations: () => [],
     mediaTypeOf: (status) => (status === 200 ? mediaType : 'application/json'),

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { gzipSync } from 'node:zlib';
+import { request, type IncomingHttpHeaders } from 'node:http';
+import { buffer } from 'node:stream/consumers';
+import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parse } from 'yaml';
 import document from '../../../generated/openapi.json';
 import { contentSecurityPolicy } from '../../../src/docs/docs.page';
@@ -10,19 +12,16 @@ import { sendRaw } from '../../support/requests';
 import { expectSecurityHeaders } from '../../support/contract';
 import { startTestService, testKey, type TestService } from '../../support/service';
 
-const lasting = { 'cache-control': 'public, max-age=31536000, immutable' };
 const revalidated = { 'cache-control': 'no-cache' };
 /** The pages, with the security headers that are their own. */
 const pages: [path: string, ownHeaders: Record<string, string>][] = [
   ['/console', { ...revalidated, 'content-security-policy': contentSecurityPolicy }],
-  ['/console/assets/console.js', lasting],
-  ['/console/assets/console.css', lasting],
   ['/openapi.yaml', revalidated],
   ['/openapi.json', revalidated],
   ['/docs', { ...revalidated, 'content-security-policy': contentSecurityPolicy }],
-  ['/docs/swagger-ui.css', lasting],
-  ['/docs/swagger-ui-bundle.js', lasting],
-  ['/docs/initializer.js', lasting],
+  ['/docs/swagger-ui.css', revalidated],
+  ['/docs/swagger-ui-bundle.js', revalidated],
+  ['/docs/initializer.js', revalidated],
 ];
 const file = readFileSync(join(__dirname, '../../../spec/openapi.yaml'));
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -92,7 +91,7 @@ describe('GET /', () => {
 
     expect(status).toBe(200);
     expect(headers['content-type']).toBe('text/html; charset=utf-8');
-    expect(headers.vary).toBe('Accept');
+    expect(headers.vary).toBe('Accept, Accept-Encoding');
     expect(headers['content-security-policy']).toBe(contentSecurityPolicy);
     for (const link of ['console', 'docs', 'openapi.yaml']) expect(text).toContain(`href="${link}"`);
     expect(text).not.toMatch(/https?:\/\/|<script/);
@@ -125,34 +124,160 @@ describe('the addresses of the console', () => {
     ['/console/feeds/FD00001', '../../'],
     ['/console/partners/A%2FB%20%22%3E', '../../'],
     ['/console/feeds/FD00001/runs/1', '../../../../'],
+    ['/console/a/b/c/d/e/f/g/h', '../'.repeat(8)],
   ])('%s is the console, which loads its files by relative addresses', async (path, toRoot) => {
     const { status, headers, text } = await sendRaw(service.url, { method: 'GET', path, headers: {} });
 
     expect(status).toBe(200);
     expect(headers['content-security-policy']).toBe(contentSecurityPolicy);
     const [, script] = /src="([^"]+)"/.exec(text)!;
-    expect(script).toMatch(/^[./]+console\/assets\/console\.js\?v=[0-9a-f]{16}$/);
-    expect(script!.startsWith(`${toRoot}console`)).toBe(true);
-    expect(new URL(script!, `http://host${path}`).pathname).toBe('/console/assets/console.js');
+    expect(script).toMatch(/^[./]+assets\/console-[0-9a-f]{16}\.js$/);
+    expect(script!.startsWith(`${toRoot}assets`)).toBe(true);
+    expect(new URL(script!, `http://host${path}`).pathname).toMatch(/^\/assets\/console-/);
   });
 
   it('allows no inline script or style, and no other host', () => {
     expect(contentSecurityPolicy).not.toMatch(/unsafe|https?:|\*/);
   });
 
-  it('loads less than 300 kB compressed: scripts, styles and fonts', async () => {
-    const files = ['/console', '/console/assets/console.js', '/console/assets/console.css'];
-    const contents = await Promise.all(
-      files.map(async (path) => (await sendRaw(service.url, { method: 'GET', path, headers: {} })).text),
-    );
+  it('load less than 300 kB compressed: page, script and styles', async () => {
+    const { body: shell } = await service.api.get('/console');
+    const files = addressesIn(shell as string).map((address) => address.slice(1));
+    expect(files).toHaveLength(2);
+    const styles = await service.api.get(files.find((path) => path.endsWith('.css'))!);
+    expect(styles.body).not.toMatch(/url\(|@import/);
 
-    const [shell, , styles] = contents;
-    expect(shell!.match(/<(script|link) [^>]*(src|href)="(?!data:)/g)).toHaveLength(2);
-    expect(styles).not.toMatch(/url\(|@import/);
-    const bytes = contents.map((content) => gzipSync(content).length);
-    expect(bytes.reduce((sum, each) => sum + each)).toBeLessThan(300_000);
+    for (const [encoding, bytesMax] of Object.entries({ br: 240_000, gzip: 300_000 })) {
+      const sizes = await Promise.all(
+        ['/console', ...files].map(async (path) => {
+          const { headers } = await get(path, { 'accept-encoding': encoding });
+          expect(headers['content-encoding']).toBe(encoding);
+          return Number(headers['content-length']);
+        }),
+      );
+      expect(sizes.reduce((sum, each) => sum + each)).toBeLessThan(bytesMax);
+    }
   });
 });
+
+/** Returns the addresses that a page loads. */
+const addressesIn = (page: string) =>
+  [...page.matchAll(/<(?:script|link) [^>]*(?:src|href)="(?!data:)([^"]*)"/g)].map(([, address]) => address!);
+
+const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
+  sendRaw(service.url, { method, path, headers });
+
+describe('the files that pages load', () => {
+  let files: string[];
+  beforeAll(async () => {
+    const shown = await Promise.all(
+      ['/', '/console', '/docs'].map((path) => get(path, { accept: 'text/html' })),
+    );
+    const addresses = shown.flatMap(({ text }) => addressesIn(text));
+    files = [...new Set(addresses.map((address) => new URL(address, service.url).pathname))];
+  });
+
+  it('are kept forever, at addresses that contain the digest of their content', async () => {
+    expect(files.map((path) => path.replace(/-[0-9a-f]{16}/, '')).sort()).toEqual(
+      ['console.css', 'console.js', 'initializer.js', 'swagger-ui-bundle.js', 'swagger-ui.css'].map(
+        (name) => `/assets/${name}`,
+      ),
+    );
+    for (const path of files) {
+      const { status, headers, text } = await get(path);
+      const digest = createHash('sha256').update(text).digest('hex');
+      expect(status).toBe(200);
+      expect(path).toContain(`-${digest.slice(0, 16)}.`);
+      expect(headers).toMatchObject({
+        etag: `"${digest}"`,
+        'cache-control': 'public, max-age=31536000, immutable',
+        'x-content-type-options': 'nosniff',
+      });
+      // Of another release: a page would be no script.
+      expect((await get(path.replace(digest.slice(0, 16), '0'.repeat(16)))).status).toBe(404);
+    }
+  });
+});
+
+describe('the encoding of pages and files', () => {
+  const identity = undefined;
+  const decode = { br: brotliDecompressSync, gzip: gunzipSync };
+
+  it.each([
+    [undefined, identity],
+    ['', identity],
+    ['identity', identity],
+    ['deflate, zstd', identity],
+    ['gzip', 'gzip'],
+    ['br', 'br'],
+    ['gzip, deflate, br, zstd', 'br'],
+    ['gzip;q=1, br;q=0.5', 'gzip'],
+    ['gzip;q=0.1, identity;q=0.5', identity],
+    ['*', 'br'],
+    ['br;q=0, *', 'gzip'],
+    ['br;q=0, gzip;q=0', identity],
+    ['identity;q=0, br;q=0, gzip;q=0.001', 'gzip'],
+    ['identity;q=0, *', 'br'],
+    ['*;q=0, gzip', 'gzip'],
+    ['BR', 'br'],
+  ] as const)('with Accept-Encoding %j is %j', async (accepted, encoding) => {
+    const headers = {
+      'x-request-id': 'the-same',
+      ...(accepted !== undefined && { 'accept-encoding': accepted }),
+    };
+    for (const path of ['/console', '/docs', '/openapi.json', '/docs/swagger-ui.css']) {
+      const plain = await fetchBytes(path);
+      const encoded = await fetchBytes(path, headers);
+
+      expect(encoded.headers['content-encoding']).toBe(encoding);
+      expect(encoded.headers['content-length']).toBe(String(encoded.bytes.length));
+      expect(encoded.headers['content-type']).toBe(plain.headers['content-type']);
+      expect(encoded.headers.vary).toBe('Accept-Encoding');
+      expect(encoded.headers.etag === plain.headers.etag).toBe(encoding === identity);
+      const decoded = encoding === undefined ? encoded.bytes : decode[encoding](encoded.bytes);
+      expect(decoded.equals(plain.bytes)).toBe(true);
+      const head = await get(path, headers, 'HEAD');
+      expect(head.headers).toMatchObject({ ...encoded.headers, date: expect.any(String) as string });
+      const again = await get(path, { ...headers, 'if-none-match': encoded.headers.etag! });
+      expect(again.status).toBe(304);
+      expect(again.headers.vary).toBe('Accept-Encoding');
+      expect(again.headers.etag).toBe(encoded.headers.etag);
+      expect(again.headers).not.toHaveProperty('content-encoding');
+    }
+  });
+
+  it.each(['identity;q=0', '*;q=0', 'identity;q=0, zstd'])(
+    'is none that %s accepts: 406',
+    async (accepted) => {
+      const { status, headers, text } = await get('/console', { 'accept-encoding': accepted });
+
+      expect([status, text]).toEqual([406, '{"detail":"Not Acceptable"}']);
+      expect(headers.vary).toBe('Accept-Encoding');
+      expectSecurityHeaders(new Headers(headers as Record<string, string>));
+    },
+  );
+
+  it('has a tag of its own: the copy of another encoding is not current', async () => {
+    const { headers } = await get('/openapi.yaml', { 'accept-encoding': 'br' });
+
+    const { status } = await get('/openapi.yaml', {
+      'accept-encoding': 'gzip',
+      'if-none-match': headers.etag!,
+    });
+
+    expect(status).toBe(200);
+  });
+});
+
+/** Sends a GET. @returns the body as it was sent */
+function fetchBytes(path: string, headers: Record<string, string> = {}) {
+  return new Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }>((resolve, reject) => {
+    const message = request(`${service.url}${path}`, { headers, agent: false }, (response) => {
+      buffer(response).then((bytes) => resolve({ headers: response.headers, bytes }), reject);
+    });
+    message.on('error', reject).end();
+  });
+}
 
 describe('GET /openapi.yaml', () => {
   describe('200', () => {
@@ -171,10 +296,10 @@ describe('GET /openapi.yaml', () => {
     });
 
     it('has its SHA-256 as a strong ETag, and must be revalidated', async () => {
-      const { headers } = await service.api.get('/openapi.yaml');
+      const { headers } = await get('/openapi.yaml');
 
-      expect(headers.get('etag')).toBe(`"${createHash('sha256').update(file).digest('hex')}"`);
-      expect(headers.get('cache-control')).toBe('no-cache');
+      expect(headers.etag).toBe(`"${createHash('sha256').update(file).digest('hex')}"`);
+      expect(headers['cache-control']).toBe('no-cache');
     });
   });
 
@@ -192,13 +317,10 @@ describe('GET /openapi.json', () => {
     });
 
     it('has its SHA-256 as a strong ETag, and must be revalidated', async () => {
-      const response = await fetch(`${service.url}/openapi.json`);
+      const { headers, text } = await get('/openapi.json');
 
-      const sha256 = createHash('sha256')
-        .update(Buffer.from(await response.arrayBuffer()))
-        .digest('hex');
-      expect(response.headers.get('etag')).toBe(`"${sha256}"`);
-      expect(response.headers.get('cache-control')).toBe('no-cache');
+      expect(headers.etag).toBe(`"${createHash('sha256').update(text).digest('hex')}"`);
+      expect(headers['cache-control']).toBe('no-cache');
     });
   });
 
@@ -210,8 +332,6 @@ describe('GET /docs', () => {
   beforeAll(async () => {
     page = (await service.api.get('/docs')).body as string;
   });
-  /** The files that the page loads. */
-  const addresses = () => [...page.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address!);
 
   describe('200', () => {
     it('is an HTML page; no key is needed', async () => {
@@ -237,20 +357,7 @@ describe('GET /docs', () => {
     it('has no inline script or style, and no other host', () => {
       expect(page).not.toMatch(/<style|style=|\son\w+=/);
       expect(page).not.toMatch(/<script(?![^>]* src=)/);
-      expect(addresses().filter((address) => /^(\w+:)?\/\//.test(address))).toEqual([]);
-    });
-
-    it('addresses its files by digest, so that caches can keep them forever', async () => {
-      const versioned = addresses().filter((address) => address.includes('?v='));
-
-      expect(versioned).toHaveLength(3);
-      for (const address of versioned) {
-        const { status, headers } = await service.api.withKey(undefined).get(`/${address}`);
-        const version = /\?v=([0-9a-f]{16})$/.exec(address)![1]!;
-        expect(status).toBe(200);
-        expect(headers.get('etag')).toMatch(new RegExp(`^"${version}[0-9a-f]{48}"$`));
-        expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
-      }
+      expect(page).not.toMatch(/(?:src|href)="(\w+:)?\/\//);
     });
   });
 
