@@ -226,7 +226,13 @@ export const texts = {
     warning: 'Loaded, with a remark',
     remedy: 'What to do:',
     mend: 'Mend the skipped rows',
-    mendLead: 'The marked cells are why a row was skipped. Correct them here, and send the rows again.',
+    mendLead:
+      'The marked cells are why a row was skipped. Correct them here: the rows that you change are sent, and no others. Before they are loaded, you see what they would change.',
+    discarded:
+      'This feed was run again. Your changes belonged to the rows that the run before had skipped, and were discarded.',
+    newerFeed:
+      'A newer feed of this partner has been loaded since. The preview shows where mended rows would replace its values:',
+    unreadable: 'The skipped rows cannot be read.',
     warnings: 'Remarks',
     warningsLead: 'These rows were loaded; the marked values were not, or not as they are.',
     line: 'Line',

@@ -1,32 +1,119 @@
-import { useQuery } from '@tanstack/react-query';
-import { parse } from 'csv-parse/browser/esm/sync';
-import { stringify } from 'csv-stringify/browser/esm/sync';
-import { useState } from 'react';
-import { isSuperseded } from '../../feed-format/report-columns';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useEffect, useState } from 'react';
+import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../feed-format/faulty-cells';
+import { headBytes, isSplitLoosely, readRejectsHead, type RejectsHead } from '../../feed-format/mended-feed';
+import { RecordSplitter } from '../../feed-format/split-records';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { texts } from '../texts';
 import { fetchFormats } from './formats';
 
-/** The skipped rows of a run as a file: the header, and the rows with generated columns in front. */
-export interface Rejects {
-  delimiter: string;
-  /** Lines before the header. */
-  skipped: number;
-  /** Has positions as names where the format has no header. */
-  header: string[];
-  rows: string[][];
-  /** Number of generated columns in front: line, codes, messages. */
-  generated: number;
+type Feed = Schemas['Feed'];
+
+/** A skipped row: its line in the feed, why it was skipped, and its cells, those of generated columns included. */
+export interface RejectedRow {
+  line: string;
+  messages: string;
+  cells: string[];
+  /** Positions of the cells that are the reason. */
+  faulty: number[];
 }
 
-export const useRejects = (feed: Schemas['Feed'], isEnabled: boolean) =>
+/** Rows that are kept together. */
+const blockRows = 500;
+
+/**
+ * The skipped rows of a run. They can be hundreds of thousands: the browser keeps them outside of the page's memory, which has
+ * a line and a reason for each.
+ */
+export class Rejects {
+  private readonly blocks: Blob[] = [];
+  private block: string[][] = [];
+  private readonly lines: number[] = [];
+  /** The codes of each row, as a number in `allCodes`. */
+  private readonly codes: number[] = [];
+  private readonly allCodes: string[] = [];
+  private readonly columns: CellsOfColumns;
+
+  constructor(
+    readonly head: RejectsHead,
+    private readonly definition: Schemas['FormatDefinition'] | undefined,
+    private readonly mode: Schemas['LoadMode'],
+  ) {
+    this.columns = cellsOfColumns(head.header, definition);
+  }
+
+  add(cells: string[]): void {
+    const [line = '', codes = ''] = cells;
+    let known = this.allCodes.indexOf(codes);
+    if (known === -1) known = this.allCodes.push(codes) - 1;
+    this.lines.push(Number(line));
+    this.codes.push(known);
+    this.block.push(cells);
+    if (this.block.length === blockRows) this.endBlock();
+  }
+
+  endBlock(): void {
+    this.blocks.push(new Blob([JSON.stringify(this.block)]));
+    this.block = [];
+  }
+
+  /** Returns the places of the rows that have a reason; of all rows without one. */
+  placesOf(code: string): number[] {
+    const hasCode = this.allCodes.map((codes) => code === '' || codes.split(' ').includes(code));
+    return this.codes.flatMap((codes, place) => (hasCode[codes] ? [place] : []));
+  }
+
+  /** Returns the places of the rows on these lines of the feed. */
+  placesAt(lines: ReadonlySet<string>): number[] {
+    return this.lines.flatMap((line, place) => (lines.has(String(line)) ? [place] : []));
+  }
+
+  /** Reads the rows at these places, which ascend. */
+  async read(places: readonly number[]): Promise<RejectedRow[]> {
+    const rows: RejectedRow[] = [];
+    for (const [at, inBlock] of Map.groupBy(places, (place) => Math.floor(place / blockRows))) {
+      const block = JSON.parse(await this.blocks[at]!.text()) as string[][];
+      rows.push(...inBlock.map((place) => this.rowOf(block[place % blockRows]!)));
+    }
+    return rows;
+  }
+
+  private rowOf(cells: string[]): RejectedRow {
+    const { columns, mode, definition } = this;
+    const [line = '', codes = '', messages = ''] = cells;
+    const reading = { width: this.head.header.length, columns, mode, definition };
+    return { line, messages, cells, faulty: faultyCells(codes.split(' '), cells, reading) };
+  }
+}
+
+/** The skipped rows of the last load of a feed. */
+export const useRejects = (feed: Feed, run: number) =>
   useQuery({
-    queryKey: ['rejects', feed.validation_job_id],
-    queryFn: async () => readRejects(await fetchRejects(feed), await definitionOf(feed)),
-    enabled: isEnabled,
+    queryKey: ['rejects', feed.validation_job_id, run],
+    queryFn: async () => {
+      const [file, definition] = await Promise.all([fetchRejects(feed), definitionOf(feed)]);
+      return readRejects(file, feed, definition);
+    },
+    staleTime: Infinity,
   });
 
-export const fetchRejects = (feed: Schemas['Feed']) =>
+/** One page of the rows that have a reason. @param places - of its rows */
+export const useRejectedRows = (
+  { validation_job_id: jobId }: Feed,
+  run: number,
+  rejects: Rejects | undefined,
+  places: number[],
+) =>
+  useQuery({
+    queryKey: ['rejected-rows', jobId, run, places],
+    queryFn: () => rejects!.read(places),
+    enabled: rejects !== undefined,
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
+  });
+
+export const fetchRejects = (feed: Feed) =>
   bodyOf(
     client.GET('/jobs/{job_id}/rejects.csv', {
       params: { path: { job_id: feed.validation_job_id } },
@@ -34,59 +121,92 @@ export const fetchRejects = (feed: Schemas['Feed']) =>
     }) as Promise<{ data?: Blob; error?: unknown; response: Response }>,
   );
 
-async function definitionOf(feed: Schemas['Feed']): Promise<Partial<Schemas['FormatDefinition']>> {
-  if (!feed.format_name) return {};
-  const { partner_name, format_name } = feed;
+async function definitionOf({ partner_name, format_name }: Feed) {
+  if (!format_name) return undefined;
   const formats = await fetchFormats(partner_name);
-  return formats.find((format) => format.format_name === format_name)?.definition ?? {};
+  return formats.find((format) => format.format_name === format_name)?.definition;
 }
 
-async function readRejects(file: Blob, definition: Partial<Schemas['FormatDefinition']>): Promise<Rejects> {
-  const { delimiter = ',', skip_lines: skipped = 0, encoding } = definition;
-  const text = new TextDecoder(encoding).decode(await file.arrayBuffer());
-  const [header = [], ...rows] = parse(text, {
-    bom: true,
-    delimiter,
-    from_line: skipped + 1,
-    relax_column_count: true,
-    skip_empty_lines: true,
-  });
-  return {
-    delimiter,
-    skipped,
-    header,
-    rows,
-    generated: header.filter((name) => name.startsWith('_')).length,
-  };
+async function readRejects(
+  file: Blob,
+  feed: Feed,
+  definition: Schemas['FormatDefinition'] | undefined,
+): Promise<Rejects> {
+  const charset = /charset=([^;]+)/i.exec(file.type)?.[1];
+  const beginning = new TextDecoder(charset).decode(await file.slice(0, headBytes).arrayBuffer());
+  const isLoose = isSplitLoosely(feed);
+  const head = readRejectsHead(beginning, isLoose);
+  if (!head) throw new Error(texts.issues.unreadable);
+  const rejects = new Rejects(head, definition, feed.mode);
+  const splitter = new RecordSplitter(head.delimiter, isLoose);
+  const decoder = new TextDecoder(charset);
+  const reader = file.stream().getReader();
+  let isHeader = true;
+  for (let isEnd = false; !isEnd;) {
+    const { value, done } = await reader.read();
+    isEnd = done;
+    for (const cells of splitter.split(decoder.decode(value, { stream: !done }), done)) {
+      if (isHeader) isHeader = false;
+      else rejects.add(cells);
+    }
+  }
+  rejects.endBlock();
+  return rejects;
 }
 
-/** Changed cells, by row and column of the rejects: `3/5`. They survive a reload. */
-export function useEdits(feedId: string): [Record<string, string>, (edits: Record<string, string>) => void] {
-  const name = `mended-${feedId}`;
-  const [edits, setEdits] = useState(
-    () => JSON.parse(sessionStorage.getItem(name) ?? '{}') as Record<string, string>,
+/** The number of the last load of a feed, whose rows are the rejects; 0 where none is known. */
+export const useLastLoad = ({ validation_job_id: jobId }: Feed) =>
+  useQuery({ queryKey: ['last-load', jobId], queryFn: () => fetchLastLoad(jobId) });
+
+export async function fetchLastLoad(jobId: string): Promise<number> {
+  const { items } = await bodyOf(
+    client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { limit: 100 } } }),
   );
-  const keep = (changed: Record<string, string>) => {
-    sessionStorage.setItem(name, JSON.stringify(changed));
-    setEdits(changed);
-  };
-  return [edits, keep];
+  return items.find(({ kind, status }) => kind === 'load' && status !== 'cancelled')?.run ?? 0;
+}
+
+/** The newest loaded feed of the partner, if it was uploaded later than this one. */
+export const useNewerFeed = ({ feed_id, partner_name, uploaded_at }: Feed) =>
+  useQuery({
+    queryKey: ['newer-feed', feed_id],
+    queryFn: async () => {
+      const query = { partner_name, status: 'processed' as const, limit: 1 };
+      const [newest] = (await bodyOf(client.GET('/feeds', { params: { query } }))).items;
+      return newest && newest.uploaded_at > uploaded_at ? newest.feed_id : null;
+    },
+  }).data;
+
+/** Changed cells by line of the feed and column of the rejects: `7/5`. */
+export type Edits = Record<string, string>;
+
+interface KeptEdits {
+  run: number;
+  cells: Edits;
 }
 
 /**
- * Writes the rows with their changed cells as a file that loads with the format of the feed. A row that had lost against a later
- * one of its sku is skipped again, unless it was changed.
+ * The changed cells of a feed, which survive a reload. They belong to the rows that a run has skipped: another run discards them.
+ * @returns the edits, whether some were discarded, and what replaces them
  */
-export function mendedFile(feedId: string, rejects: Rejects, edits: Record<string, string>): File {
-  const { delimiter, skipped, header, rows } = rejects;
-  const codes = header.indexOf('_codes');
-  const mended = rows.map((row, at) => {
-    const cells = row.map((cell, column) => edits[`${at}/${column}`] ?? cell);
-    const isChanged = cells.some((cell, column) => cell !== row[column]);
-    return cells.map((cell, column) => (isChanged && column === codes && isSuperseded(cell) ? '' : cell));
-  });
-  const records = [header, ...mended];
-  // A byte order mark precedes the encoding of a format.
-  const text = `\u{feff}${'\n'.repeat(skipped)}${stringify(records, { delimiter })}`;
-  return new File([text], `mended-${feedId}.csv`, { type: 'text/csv' });
+export function useEdits(
+  feedId: string,
+  run: number,
+): { edits: Edits; areDiscarded: boolean; keepEdits: (edits: Edits) => void } {
+  const name = `mended-${feedId}`;
+  const [kept, setKept] = useState(() => readEdits(name));
+  const isOld = kept.run !== run;
+  useEffect(() => {
+    if (isOld) sessionStorage.removeItem(name);
+  }, [isOld, name]);
+  const keepEdits = (cells: Edits) => {
+    sessionStorage.setItem(name, JSON.stringify({ run, cells }));
+    setKept({ run, cells });
+  };
+  const areDiscarded = isOld && Object.keys(kept.cells).length > 0;
+  return { edits: isOld ? {} : kept.cells, areDiscarded, keepEdits };
+}
+
+function readEdits(name: string): KeptEdits {
+  const kept = JSON.parse(sessionStorage.getItem(name) ?? '{}') as Partial<KeptEdits>;
+  return { run: kept.run ?? 0, cells: kept.cells ?? {} };
 }

@@ -14,21 +14,13 @@ import { MendTable } from './mend-table';
 
 /** The issues of the last run, by reason; the skipped rows can be mended. */
 export function IssuesView({ feed }: { feed: Schemas['Feed'] }) {
-  const jobId = feed.validation_job_id;
   const [read, write] = useFilters();
   const code = read('code');
-  const job = useJob(jobId);
-  const issues = usePages(
-    ['issues', jobId],
-    (cursor) =>
-      bodyOf(
-        client.GET('/jobs/{job_id}/issues', {
-          params: { path: { job_id: jobId }, query: { limit: 1000, cursor } },
-        }),
-      ),
-    job.data?.status === 'completed' || job.data?.status === 'failed',
-  );
-  if (job.data && !['completed', 'failed'].includes(job.data.status))
+  const job = useJob(feed.validation_job_id);
+  if (job.error) return <Failure error={job.error} retry={() => void job.refetch()} />;
+  if (!job.data) return <Loading />;
+  const { status, issue_counts: counts } = job.data;
+  if (status !== 'completed' && status !== 'failed')
     return (
       <Card>
         <p>{texts.issues.notRun}</p>
@@ -37,11 +29,7 @@ export function IssuesView({ feed }: { feed: Schemas['Feed'] }) {
         </Link>
       </Card>
     );
-  if (issues.error) return <Failure error={issues.error} retry={() => void issues.refetch()} />;
-  const first = issues.data?.pages[0];
-  if (!first) return <Loading />;
-  if (first.issues_removed_at) return <p className="notice">{texts.issues.removed}</p>;
-  if (first.issue_counts.length === 0)
+  if (counts.length === 0)
     return (
       <Card title={texts.issues.none}>
         <p role="status" className="notice good">
@@ -49,19 +37,13 @@ export function IssuesView({ feed }: { feed: Schemas['Feed'] }) {
         </p>
       </Card>
     );
-  const all = issues.data!.pages.flatMap(({ items }) => items);
-  const errors = all.filter(({ severity }) => severity === 'error');
-  const warnings = all.filter((issue) => issue.severity === 'warning' && (!code || issue.code === code));
+  const hasShown = (severity: Schemas['IssueSeverity']) =>
+    counts.some((each) => each.severity === severity && (code === '' || each.code === code));
   return (
     <>
-      <Reasons
-        counts={first.issue_counts}
-        code={code}
-        onChoose={(chosen) => write({ code: chosen, page: '' })}
-      />
-      {errors.length > 0 && <MendTable feed={feed} issues={errors} code={code} />}
-      {warnings.length > 0 && <Warnings issues={warnings} />}
-      <More list={issues} />
+      <Reasons counts={counts} code={code} onChoose={(chosen) => write({ code: chosen, page: '' })} />
+      {hasShown('error') && <MendTable feed={feed} code={code} />}
+      {hasShown('warning') && <Warnings jobId={feed.validation_job_id} code={code} />}
     </>
   );
 }
@@ -108,7 +90,26 @@ function Reasons({ counts, code, onChoose }: ReasonsOptions) {
   );
 }
 
-function Warnings({ issues }: { issues: Schemas['RowIssue'][] }) {
+function Warnings({ jobId, code }: { jobId: string; code: string }) {
+  const issues = usePages(['issues', jobId, code], (cursor) =>
+    bodyOf(
+      client.GET('/jobs/{job_id}/issues', {
+        params: {
+          path: { job_id: jobId },
+          query: {
+            severity: 'warning',
+            code: (code || undefined) as Schemas['KnownRowIssueCode'] | undefined,
+            limit: 200,
+            cursor,
+          },
+        },
+      }),
+    ),
+  );
+  if (issues.error) return <Failure error={issues.error} retry={() => void issues.refetch()} />;
+  if (!issues.data) return <Loading />;
+  if (issues.data.pages[0]?.issues_removed_at) return <p className="notice">{texts.issues.removed}</p>;
+  const items = issues.data.pages.flatMap((page) => page.items);
   const columns = [
     texts.issues.line,
     texts.fields.sku!,
@@ -120,8 +121,8 @@ function Warnings({ issues }: { issues: Schemas['RowIssue'][] }) {
     <Card title={texts.issues.warnings}>
       <p className="muted">{texts.issues.warningsLead}</p>
       <Table label={texts.issues.warnings} columns={columns.map((title) => ({ title }))}>
-        {issues.map(({ line, row, sku, field, value, message, code }) => (
-          <tr key={`${row}/${field ?? ''}/${code}`}>
+        {items.map(({ line, row, sku, field, column_number, value, message, code: reason }) => (
+          <tr key={`${row}/${field ?? ''}/${column_number ?? ''}/${reason}`}>
             <td>{line}</td>
             <td>
               <Value>{sku}</Value>
@@ -138,6 +139,7 @@ function Warnings({ issues }: { issues: Schemas['RowIssue'][] }) {
           </tr>
         ))}
       </Table>
+      <More list={issues} />
     </Card>
   );
 }

@@ -1,10 +1,23 @@
-import { useMutation } from '@tanstack/react-query';
-import { useLocation } from 'wouter';
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { Link, useLocation } from 'wouter';
+import { mendedFields, mendedFile } from '../../feed-format/mended-feed';
 import type { Schemas } from '../api';
 import { saveFile } from '../api';
 import { addressOf, useFilters } from '../data/address';
-import { fetchRejects, mendedFile, useEdits, useRejects, type Rejects } from '../data/rejects';
-import { runJob, uploadFeed } from '../data/upload';
+import {
+  fetchLastLoad,
+  fetchRejects,
+  useEdits,
+  useLastLoad,
+  useNewerFeed,
+  useRejectedRows,
+  useRejects,
+  type Edits,
+  type RejectedRow,
+  type Rejects,
+} from '../data/rejects';
+import { uploadFeed } from '../data/upload';
 import { useTransfer } from '../data/use-transfer';
 import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
@@ -17,47 +30,48 @@ const pageSize = 50;
 
 interface Options {
   feed: Schemas['Feed'];
-  /** Those that skipped a row. */
-  issues: Schemas['RowIssue'][];
   /** The reason whose rows are shown; empty: all. */
   code: string;
 }
 
 /** The skipped rows as they were sent, with the cells marked that are the reason, to be corrected in place. */
-export function MendTable({ feed, issues, code }: Options) {
-  const [, navigate] = useLocation();
+export function MendTable({ feed, code }: Options) {
+  const run = useLastLoad(feed);
+  if (run.error) return <Failure error={run.error} retry={() => void run.refetch()} />;
+  if (run.data === undefined) return <Loading />;
+  return <RunRejects key={`${feed.feed_id}/${run.data}`} feed={feed} code={code} run={run.data} />;
+}
+
+function RunRejects({ feed, code, run }: Options & { run: number }) {
   const [read, write] = useFilters();
-  const [edits, keepEdits] = useEdits(feed.feed_id);
-  const rejects = useRejects(feed, true);
-  const transfer = useTransfer();
-  const send = useMutation({
-    mutationFn: async (rows: Rejects) => {
-      const { partner_name: partner, collection, format_name } = feed;
-      const file = mendedFile(feed.feed_id, rows, edits);
-      // The format that a partner has saved as its default since would read the rows in another way.
-      const mended = { partner, collection, file, format: format_name ?? 'standard' };
-      const receipt = await uploadFeed(mended, transfer.keyFor(edits));
-      await runJob(receipt.validation_job_id);
-      keepEdits({});
-      return receipt;
-    },
-    onSuccess: ({ feed_id }) => navigate(addressOf('feed', { feed: feed_id, step: 'run' })),
-  });
-  if (rejects.error) return <Failure error={rejects.error} retry={() => void rejects.refetch()} />;
-  if (!rejects.data) return <Loading />;
-  const found = placed(rejects.data, issues).filter(
-    ({ reasons }) => code === '' || reasons.some((issue) => issue.code === code),
-  );
-  if (found.length === 0) return null;
-  const pages = Math.ceil(found.length / pageSize);
+  const { edits, areDiscarded, keepEdits } = useEdits(feed.feed_id, run);
+  const newerFeed = useNewerFeed(feed);
+  const rejects = useRejects(feed, run);
+  const places = useMemo(() => rejects.data?.placesOf(code) ?? [], [rejects.data, code]);
+  const pages = Math.max(Math.ceil(places.length / pageSize), 1);
   const page = Math.min(Math.max(Number(read('page')) || 1, 1), pages);
-  const changed = Object.keys(edits).length;
+  const shown = places.slice((page - 1) * pageSize, page * pageSize);
+  const rows = useRejectedRows(feed, run, rejects.data, shown);
+  const error = rejects.error ?? rows.error;
+  if (error) return <Failure error={error} retry={() => void rejects.refetch()} />;
+  if (!rejects.data || !rows.data) return <Loading />;
   return (
     <Card title={texts.issues.mend}>
       <p>{texts.issues.mendLead}</p>
+      {areDiscarded && (
+        <p role="status" className="notice">
+          {texts.issues.discarded}
+        </p>
+      )}
+      {newerFeed && (
+        <p role="status" className="notice">
+          {texts.issues.newerFeed}{' '}
+          <Link href={addressOf('feed', { feed: newerFeed, step: 'run' })}>{newerFeed}</Link>
+        </p>
+      )}
       <EditTable
         rejects={rejects.data}
-        rows={found.slice((page - 1) * pageSize, page * pageSize)}
+        rows={rows.data}
         edits={edits}
         onEdit={(place, value, original) => {
           const { [place]: _, ...others } = edits;
@@ -75,16 +89,52 @@ export function MendTable({ feed, issues, code }: Options) {
           </Action>
         </div>
       )}
+      <Send feed={feed} run={run} rejects={rejects.data} edits={edits} onDone={() => keepEdits({})} />
+    </Card>
+  );
+}
+
+interface SendOptions {
+  feed: Schemas['Feed'];
+  run: number;
+  rejects: Rejects;
+  edits: Edits;
+  /** The edits are stored, or the reader does not want them. */
+  onDone: () => void;
+}
+
+/** Stores the changed rows as a feed of their own, and leads to what it would change. */
+function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
+  const [, navigate] = useLocation();
+  const queries = useQueryClient();
+  const transfer = useTransfer();
+  const jobId = feed.validation_job_id;
+  const send = useMutation({
+    mutationFn: async () => {
+      if ((await fetchLastLoad(jobId)) !== run) {
+        await queries.invalidateQueries({ queryKey: ['last-load', jobId] });
+        return null;
+      }
+      const text = mendedFile(rejects.head, await mendedRows(rejects, edits));
+      const file = new File([text], `mended-${feed.feed_id}.csv`, { type: 'text/csv' });
+      const mended = { partner: feed.partner_name, file, ...mendedFields(feed) };
+      return uploadFeed(mended, transfer.keyFor([run, edits]));
+    },
+    onSuccess: (receipt) => {
+      if (!receipt) return;
+      onDone();
+      navigate(addressOf('feed', { feed: receipt.feed_id, step: 'plan' }));
+    },
+  });
+  const changed = Object.keys(edits).length;
+  return (
+    <>
       {send.error && <Failure error={send.error} />}
       <div className="actions">
-        <Action
-          kind="primary"
-          isDisabled={changed === 0 || send.isPending}
-          onPress={() => send.mutate(rejects.data)}
-        >
+        <Action kind="primary" isDisabled={changed === 0 || send.isPending} onPress={() => send.mutate()}>
           {send.isPending ? texts.issues.sending : texts.issues.send}
         </Action>
-        <Action isDisabled={changed === 0} onPress={() => keepEdits({})}>
+        <Action isDisabled={changed === 0 || send.isPending} onPress={onDone}>
           {texts.issues.discard}
         </Action>
         <Action
@@ -98,67 +148,59 @@ export function MendTable({ feed, issues, code }: Options) {
           {texts.issues.edited(changed)}
         </span>
       </div>
-    </Card>
+    </>
   );
 }
 
-/** A skipped row: its place among the rejects, its line in the feed, and why it was skipped. */
-interface PlacedRow {
-  at: number;
-  line: string;
-  reasons: Schemas['RowIssue'][];
-}
-
-/** Finds the issues of each row by its line. */
-function placed({ rows }: Rejects, issues: Schemas['RowIssue'][]): PlacedRow[] {
-  const byLine = Map.groupBy(issues, ({ line }) => String(line));
-  return rows.map((row, at) => {
-    const line = row[0] ?? '';
-    return { at, line, reasons: byLine.get(line) ?? [] };
-  });
+/** Returns the rows that have a changed cell, with their changes. */
+async function mendedRows(rejects: Rejects, edits: Edits): Promise<string[][]> {
+  const lines = new Set(Object.keys(edits).map((place) => place.split('/')[0]!));
+  const rows = await rejects.read(rejects.placesAt(lines));
+  const { length: width } = rejects.head.header;
+  return rows.map(({ line, cells }) =>
+    Array.from(
+      { length: Math.max(width, cells.length) },
+      (_, column) => edits[`${line}/${column}`] ?? cells[column] ?? '',
+    ),
+  );
 }
 
 interface EditOptions {
   rejects: Rejects;
-  rows: PlacedRow[];
-  edits: Record<string, string>;
+  rows: RejectedRow[];
+  edits: Edits;
   onEdit: (place: string, value: string, original: string) => void;
 }
 
 function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
-  const { header, generated } = rejects;
-  const width = Math.max(header.length, ...rows.map(({ at }) => rejects.rows[at]!.length)) - generated;
+  const { header, generated } = rejects.head;
+  const width = Math.max(header.length, ...rows.map(({ cells }) => cells.length));
   const names = Array.from(
-    { length: width },
-    (_, column) => header[generated + column] ?? String(column + 1),
+    { length: width - generated },
+    (_, at) => header[generated + at] || String(at + 1),
   );
-  const titles = [texts.issues.line, texts.issues.reason, ...names.map((name, at) => name || String(at + 1))];
+  const titles = [texts.issues.line, texts.issues.reason, ...names];
   return (
     <Table label={texts.issues.mend} columns={titles.map((title) => ({ title }))}>
-      {rows.map(({ at, line, reasons }) => (
-        <tr key={at}>
+      {rows.map(({ line, messages, cells, faulty }) => (
+        <tr key={line}>
           <th scope="row" className="line">
             {line}
           </th>
           <td className="reason">
-            {reasons.map(({ message }, reason) => (
-              <p key={reason}>
-                <Value>{message}</Value>
-              </p>
-            ))}
+            <Value>{messages}</Value>
           </td>
-          {names.map((name, column) => {
-            const place = `${at}/${generated + column}`;
-            const original = rejects.rows[at]![generated + column];
+          {names.map((name, at) => {
+            const column = generated + at;
+            const place = `${line}/${column}`;
+            // A row that is too short can be completed; one that is too long alone has cells behind the last column.
+            const original = cells[column] ?? (column < header.length ? '' : undefined);
             if (original === undefined) return <td key={column} />;
-            const isMarked = reasons.some(
-              (issue) => (issue.column_number ?? names.indexOf(issue.field ?? '') + 1) === column + 1,
-            );
             return (
               <td key={column}>
                 <Cell
                   label={texts.issues.cell(name, line)}
-                  isMarked={isMarked}
+                  isMarked={faulty.includes(column)}
                   original={original}
                   edited={edits[place]}
                   onEdit={(value) => onEdit(place, value, original)}

@@ -88,6 +88,7 @@ describe("the partner's walk", () => {
     await page.reload();
     expect(await price.inputValue()).toBe('29,90');
     await button(page, 'Send the mended rows').click();
+    await button(page, 'Run now').click();
     await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
     await page.getByRole('link', { name: 'Issues' }).click();
     await page.getByRole('heading', { name: 'Zero issues' }).waitFor();
@@ -164,6 +165,7 @@ describe("the partner's walk", () => {
     await description.fill('zwei\ngeänderte Zeilen');
     await price.fill('1.299,50');
     await button(page, 'Send the mended rows').click();
+    await button(page, 'Run now').click();
     await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
 
     const { body } = await service.api.get('/products?partner_name=S%C3%BCd&sku=B-1');
@@ -185,6 +187,7 @@ describe("the partner's walk", () => {
 
     await page.getByRole('textbox', { name: 'price, line 2' }).fill('6');
     await button(page, 'Send the mended rows').click();
+    await button(page, 'Run now').click();
     await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
 
     const { body } = await service.api.get('/products?partner_name=Wester');

@@ -1,0 +1,94 @@
+import { clean } from './clean-cell';
+import { columnFormat, productColumns, requiredColumns, type ProductColumn } from './columns';
+import type { FormatDefinition } from './format-definition';
+import { comparable, needsFirst, resolveFormat } from './format-reading';
+import type { RowIssueCode } from './issue-codes';
+import type { LoadMode } from './load-options';
+import { isLongerThan, trimText } from './text';
+
+/** Positions of the cells of each product column that a file has. */
+export type CellsOfColumns = Partial<Record<ProductColumn, readonly number[]>>;
+
+/** Finds the cells of the product columns by the header row. @param definition - absent for a feed without a format */
+export function cellsOfColumns(
+  header: readonly string[],
+  definition: FormatDefinition | undefined,
+): CellsOfColumns {
+  const names = header.map(comparable);
+  const positionOf = (name: string) => {
+    const position = names.indexOf(comparable(name));
+    return position === -1 ? undefined : position;
+  };
+  const found: CellsOfColumns = {};
+  if (!definition) {
+    for (const column of productColumns) {
+      const position = positionOf(column);
+      if (position !== undefined) found[column] = [position];
+    }
+    return found;
+  }
+  const place = { delimiter: ',', preamble: { lines: 0, bytes: 0 }, hasHeaderRow: true } as const;
+  const { sources } = resolveFormat(definition, place, positionOf);
+  for (const column of productColumns) {
+    const source = sources[column];
+    if (source && 'positions' in source)
+      found[column] = needsFirst(column, definition) ? source.positions.slice(0, 1) : source.positions;
+  }
+  return found;
+}
+
+/** How the rows of a file of rejects were read. */
+interface Reading {
+  /** Number of columns of the header. */
+  width: number;
+  columns: CellsOfColumns;
+  mode: LoadMode;
+  definition: FormatDefinition | undefined;
+}
+
+/**
+ * Finds the cells because of which a row was skipped. Issues name them too, but only the first ones of a run are kept.
+ * @param codes - those of the row, in a file of rejects
+ * @returns positions, ascending; none where the row could not be split
+ */
+export function faultyCells(codes: readonly string[], row: readonly string[], reading: Reading): number[] {
+  const { columns, mode, definition, width } = reading;
+  const nullWords = new Set((definition?.null_values ?? []).map(trimText));
+  const textOf = (position: number) => {
+    const text = trimText(row[position] ?? '');
+    return nullWords.has(text) ? '' : text;
+  };
+  const faulty = new Set<number>();
+  const mark = (column: ProductColumn) => {
+    const [first] = columns[column] ?? [];
+    if (first !== undefined) faulty.add(first);
+  };
+  const markWhere = (isFaulty: (texts: string[], column: ProductColumn) => boolean) => {
+    for (const column of productColumns) {
+      const texts = columns[column]?.map(textOf);
+      if (texts && isFaulty(texts, column)) mark(column);
+    }
+  };
+  const isEmpty = (texts: string[]) => texts.every((text) => text === '');
+  const required: readonly ProductColumn[] = mode === 'update' ? ['sku'] : requiredColumns;
+  const markMissing = () => markWhere((texts, column) => required.includes(column) && isEmpty(texts));
+  const rules: Partial<Record<RowIssueCode, () => void>> = {
+    missing_required: markMissing,
+    incomplete_group: markMissing,
+    invalid_price: () => mark('price'),
+    currency_conflict: () => mark('price'),
+    invalid_currency: () => mark('currency'),
+    value_too_long: () =>
+      markWhere((texts, column) => {
+        const { maxLength = Infinity } = columnFormat(column);
+        return isLongerThan(clean[column](texts.join('')) ?? '', maxLength);
+      }),
+    invalid_character: () => markWhere((texts) => texts.some((text) => text.includes('\0'))),
+    duplicate_sku: () => mark('sku'),
+    superseded_row: () => mark('sku'),
+    unknown_sku: () => mark('sku'),
+    too_many_fields: () => void faulty.add(width),
+  };
+  for (const code of codes) rules[code as RowIssueCode]?.();
+  return [...faulty].sort((a, b) => a - b);
+}

@@ -1,0 +1,82 @@
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import { RecordExtractor } from '../../../src/etl/extract';
+import { readFormatHeader } from '../../../src/etl/format-header';
+import { transformRecord } from '../../../src/etl/transform';
+import { cellsOfColumns, faultyCells } from '../../../src/feed-format/faulty-cells';
+import type { FormatDefinition } from '../../../src/feed-format/format-definition';
+import { readHeader } from '../../../src/feed-format/header';
+import type { LoadMode } from '../../../src/feed-format/load-options';
+import { recordText } from '../../../src/feed-format/mended-feed';
+import { casesFor } from '../../support/fuzz';
+
+const names = ['sku', 'Product_Name', 'size', 'price', 'currency', 'brand'];
+
+const formats: Record<string, FormatDefinition | undefined> = {
+  none: undefined,
+  'with a join, words for empty cells and a decimal comma': {
+    delimiter: ',',
+    decimal_separator: ',',
+    null_values: ['-'],
+    columns: {
+      sku: { from: ['sku'] },
+      product_name: { join: ['product_name', 'size'], with: ' ' },
+      price: { from: ['price'] },
+      currency: { from: ['currency'] },
+      brand: { value: 'Acme' },
+    },
+  },
+};
+
+/** Reads a file of one row as a run does. @returns the codes of its errors, and the positions of the cells at fault */
+async function issuesOf(row: string[], mode: LoadMode, definition: FormatDefinition | undefined) {
+  const bytes = Buffer.from(`${names.join()}\n${recordText(row, ',')}\n`);
+  const header = definition ? readFormatHeader(bytes, definition, mode) : readHeader(bytes, mode);
+  if ('problem' in header) throw new Error(header.problem);
+  if (header.reading) header.reading.offsets = { sourceOf: () => 0, discard: () => undefined } as never;
+  const extractor = new RecordExtractor(
+    header,
+    () => null,
+    (record) => transformRecord(record, header, mode).issues ?? [],
+  );
+  for await (const issues of extractor.read(Readable.from([bytes]))) {
+    const errors = issues.filter(({ severity }) => severity === 'error');
+    const positions = errors.flatMap(({ columnNumber }) => (columnNumber === null ? [] : [columnNumber - 1]));
+    return {
+      codes: errors.map(({ code }) => code),
+      positions: [...new Set(positions)].sort((a, b) => a - b),
+    };
+  }
+  return { codes: [], positions: [] };
+}
+
+describe('faultyCells', () => {
+  it.each(Object.keys(formats))('finds the cells that the issues of a run name, format: %s', async (name) => {
+    const definition = formats[name];
+    const columns = cellsOfColumns(names, definition);
+    const text = fc.constantFrom(
+      'A',
+      '',
+      ' ',
+      '-',
+      '9.90',
+      '9,90',
+      'x',
+      'EUR',
+      'USD 5',
+      '\0',
+      'a'.repeat(256),
+    );
+    const row = fc
+      .array(text, { minLength: 2, maxLength: 7 })
+      .filter((cells) => cells.join('').trim() !== '');
+    await fc.assert(
+      fc.asyncProperty(row, fc.constantFrom<LoadMode>('upsert', 'update'), async (cells, mode) => {
+        const { codes, positions } = await issuesOf(cells, mode, definition);
+        const reading = { width: names.length, columns, mode, definition };
+        expect(faultyCells(codes, cells, reading)).toEqual(positions);
+      }),
+      casesFor('cells at fault', 500),
+    );
+  });
+});

@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { RecordScanner } from '../../../src/etl/scan-record';
+import { LooseScanner } from '../../../src/etl/scan-loosely';
+import { RecordSplitter, UnclosedQuote } from '../../../src/feed-format/split-records';
+import { casesFor } from '../../support/fuzz';
+
+type Found = string[][] | 'unclosed';
+
+/** Splits a text that comes in pieces. */
+function split(text: string, isLoose: boolean, pieceLength: number): Found {
+  const splitter = new RecordSplitter(';', isLoose);
+  const records: string[][] = [];
+  try {
+    for (let at = 0; at < text.length; at += pieceLength)
+      records.push(...splitter.split(text.slice(at, at + pieceLength), false));
+    return [...records, ...splitter.split('', true)];
+  } catch (error) {
+    if (error instanceof UnclosedQuote) return 'unclosed';
+    throw error;
+  }
+}
+
+/** Splits it as a run does, without blank lines. */
+function scan(text: string, isLoose: boolean): Found {
+  const bytes = Buffer.from(text);
+  const scanner = new (isLoose ? LooseScanner : RecordScanner)(';', Infinity);
+  const records: string[][] = [];
+  for (let at = 0; at < bytes.length; at = scanner.next) {
+    scanner.begin(at);
+    if (scanner.scan(bytes, true) === 'unclosed') return 'unclosed';
+    const cells = Array.from({ length: scanner.fieldCount }, (_, position) => scanner.field(position)!);
+    if (cells.length > 1 || cells[0]!.trim() !== '') records.push(cells);
+  }
+  return records;
+}
+
+describe('RecordSplitter', () => {
+  it.each([false, true])(
+    'finds the cells that a run finds, in pieces of any length, loose: %s',
+    (isLoose) => {
+      const text = fc
+        .array(fc.constantFrom('a', '"', '"', ';', '\n', '\r', '\r\n', ' ', '\t', '\0', 'é'), {
+          maxLength: 24,
+        })
+        .map((parts) => parts.join(''));
+      fc.assert(
+        fc.property(text, fc.integer({ min: 1, max: 8 }), (csv, pieceLength) => {
+          expect(split(csv, isLoose, pieceLength)).toEqual(scan(csv, isLoose));
+        }),
+        casesFor('records of any text', 3_000),
+      );
+    },
+  );
+});
