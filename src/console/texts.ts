@@ -310,12 +310,14 @@ export const texts = {
     withdrawn: 'Withdrawn products too',
     sort: 'Order',
     sorts: {
-      '': 'By number',
+      '': 'Newest first',
+      'product_id,asc': 'By number',
       'product_name,asc': 'Name',
       'price,asc': 'Price, low first',
       'price,desc': 'Price, high first',
-      'created_at,desc': 'Newest first',
     } as Record<string, string>,
+    first: (products: number) =>
+      `Only the first ${count(products)} are shown in this order. Search, or choose a filter, to see others.`,
     none: 'No product matches.',
     noneWay: 'Remove a filter, or search for the beginning of a word.',
     facet: (value: string, total: string) => `${value} (${total})`,

@@ -1,18 +1,27 @@
 import { texts } from '../texts';
 import { Action } from './action';
+import { Failure } from './failure';
 
 interface Pages {
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
+  isFetchNextPageError: boolean;
+  error: Error | null;
   fetchNextPage: () => unknown;
+  refetch: () => unknown;
 }
 
-/** Loads the next page of a list, where there is one. */
+/** Loads the next page of a list, where there is one; what could not be loaded is said below the rows that were. */
 export function More({ list }: { list: Pages }) {
+  const next = () => void list.fetchNextPage();
+  if (list.error && !list.isFetchingNextPage)
+    return (
+      <Failure error={list.error} retry={list.isFetchNextPageError ? next : () => void list.refetch()} />
+    );
   if (!list.hasNextPage) return null;
   return (
     <p className="more">
-      <Action isDisabled={list.isFetchingNextPage} onPress={() => void list.fetchNextPage()}>
+      <Action isDisabled={list.isFetchingNextPage} onPress={next}>
         {list.isFetchingNextPage ? texts.loading : texts.more}
       </Action>
     </p>

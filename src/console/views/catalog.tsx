@@ -90,10 +90,8 @@ function endOfDay(day: string): string | undefined {
 
 function Products({ asOf }: { asOf: string | undefined }) {
   const [read] = useFilters();
-  const [sort_by, order] = read('sort').split(',') as [
-    Schemas['ProductSortField'] | '',
-    Schemas['SortOrder'],
-  ];
+  const sort = read('sort') in texts.catalog.sorts ? read('sort') : '';
+  const [sort_by, order] = sort.split(',') as [Schemas['ProductSortField'] | '', Schemas['SortOrder']];
   const query = useDeferred(
     JSON.stringify({
       partner_name: read('partner') || undefined,
@@ -102,12 +100,17 @@ function Products({ asOf }: { asOf: string | undefined }) {
       ...(asOf ? { as_of: asOf } : { q: searchOf(read('q')), ...(sort_by && { sort_by, order }) }),
     }),
   );
-  const products = usePages(['products', query], (cursor) =>
-    bodyOf(
-      client.GET('/products', { params: { query: { ...(JSON.parse(query) as object), limit: 50, cursor } } }),
-    ),
-  );
-  if (products.error) return <Failure error={products.error} retry={() => void products.refetch()} />;
+  const products = usePages(['products', query], async (cursor) => {
+    const asked = JSON.parse(query) as { sort_by?: Schemas['ProductSortField'] };
+    // Other orders have no cursors.
+    const hasPages = asked.sort_by === undefined || asked.sort_by === 'product_id';
+    const params = { query: { ...asked, limit: hasPages ? 50 : 100, cursor } };
+    const { items, next_cursor } = await bodyOf(client.GET('/products', { params }));
+    const isCut = !hasPages && next_cursor !== undefined;
+    return { items, isCut, next_cursor: hasPages ? next_cursor : undefined };
+  });
+  if (products.isLoadingError)
+    return <Failure error={products.error} retry={() => void products.refetch()} />;
   if (products.isPending) return <Loading />;
   const items = products.data.pages.flatMap((page) => page.items);
   if (items.length === 0)
@@ -159,6 +162,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
           </tr>
         ))}
       </Table>
+      {products.data.pages[0]?.isCut && <p className="muted">{texts.catalog.first(items.length)}</p>}
       <More list={products} />
     </>
   );

@@ -49,7 +49,7 @@ export function FeedsView() {
 export function FeedList({ partner, status }: { partner: string; status?: (typeof statuses)[number] }) {
   const list = useFeeds({ partner_name: partner || undefined, status });
   const feeds = useMemo(() => list.data?.pages.flatMap(({ items }) => items) ?? [], [list.data]);
-  if (list.error) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   if (feeds.length === 0) return <p className="muted">{texts.feeds.none}</p>;
   return (

@@ -19,7 +19,7 @@ export function FormatList({ partner }: { partner: string }) {
   const list = usePages(['formats', partner, 'own'], (cursor) =>
     bodyOf(client.GET('/formats', { params: { query: { partner_name: partner, cursor } } })),
   );
-  if (list.error) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const formats = list.data.pages.flatMap(({ items }) => items);
   if (formats.length === 0)

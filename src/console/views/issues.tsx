@@ -106,7 +106,7 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
       }),
     ),
   );
-  if (issues.error) return <Failure error={issues.error} retry={() => void issues.refetch()} />;
+  if (issues.isLoadingError) return <Failure error={issues.error} retry={() => void issues.refetch()} />;
   if (!issues.data) return <Loading />;
   if (issues.data.pages[0]?.issues_removed_at) return <p className="notice">{texts.issues.removed}</p>;
   const items = issues.data.pages.flatMap((page) => page.items);

@@ -35,7 +35,7 @@ function Orders({ partner }: { partner: string }) {
       client.GET('/orders', { params: { query: { partner_name: partner || undefined, limit: 50, cursor } } }),
     ),
   );
-  if (orders.error) return <Failure error={orders.error} retry={() => void orders.refetch()} />;
+  if (orders.isLoadingError) return <Failure error={orders.error} retry={() => void orders.refetch()} />;
   if (orders.isPending) return <Loading />;
   const items = orders.data.pages.flatMap((page) => page.items);
   if (items.length === 0)

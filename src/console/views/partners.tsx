@@ -33,7 +33,7 @@ export function PartnersView() {
 /** Partners with their health: the last load, the share of rows skipped, and its trend. */
 export function PartnerTable({ search }: { search: string }) {
   const list = usePartners(search);
-  if (list.error) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const partners = list.data.pages.flatMap(({ items }) => items);
   if (partners.length === 0) return <p className="muted">{texts.partners.none}</p>;

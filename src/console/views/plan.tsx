@@ -31,7 +31,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
     mutationFn: () => runJob(jobId),
     onSuccess: () => navigate(addressOf('feed', { feed: feed.feed_id, step: 'run' })),
   });
-  if (plan.error) return <Failure error={plan.error} retry={() => void plan.refetch()} />;
+  if (plan.isLoadingError) return <Failure error={plan.error} retry={() => void plan.refetch()} />;
   const first = plan.data?.pages[0];
   if (!first) return <Loading />;
   return (

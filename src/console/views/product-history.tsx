@@ -21,7 +21,7 @@ export function History({ productId }: { productId: string }) {
   const versions = history.data?.pages.flatMap(({ items }) => items) ?? [];
   return (
     <Card title={texts.product.history}>
-      {history.error && <Failure error={history.error} retry={() => void history.refetch()} />}
+      {history.isLoadingError && <Failure error={history.error} retry={() => void history.refetch()} />}
       {history.isPending && <Loading />}
       <ol className="time-line">
         {versions.map(({ valid_from, feed_id, run, is_external, changes }) => (

@@ -28,7 +28,7 @@ function Queue() {
     true,
     () => everyMilliseconds,
   );
-  if (queue.error instanceof RequestError && queue.error.status === 403)
+  if (queue.isLoadingError && queue.error instanceof RequestError && queue.error.status === 403)
     return (
       <div role="alert" className="notice">
         <h2>{texts.queue.limited}</h2>
@@ -38,7 +38,7 @@ function Queue() {
         </Link>
       </div>
     );
-  if (queue.error) return <Failure error={queue.error} retry={() => void queue.refetch()} />;
+  if (queue.isLoadingError) return <Failure error={queue.error} retry={() => void queue.refetch()} />;
   if (queue.isPending) return <Loading />;
   const [{ waiting, running, oldest_requested_at }] = queue.data.pages as [Schemas['Queue']];
   const partners = queue.data.pages.flatMap(({ items }) => items);

@@ -29,7 +29,7 @@ export function RunChangesView({ feed, run }: Options) {
       }),
     ),
   );
-  if (changes.error) return <Failure error={changes.error} retry={() => void changes.refetch()} />;
+  if (changes.isLoadingError) return <Failure error={changes.error} retry={() => void changes.refetch()} />;
   const first = changes.data?.pages[0];
   if (!first) return <Loading />;
   return (

@@ -18,7 +18,7 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
   const runs = usePages(['runs', jobId], (cursor) =>
     bodyOf(client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { cursor } } })),
   );
-  if (runs.error) return <Failure error={runs.error} retry={() => void runs.refetch()} />;
+  if (runs.isLoadingError) return <Failure error={runs.error} retry={() => void runs.refetch()} />;
   if (!runs.data) return <Loading />;
   const items = runs.data.pages.flatMap((page) => page.items);
   const { number, kind, status, by, finished } = texts.runs;

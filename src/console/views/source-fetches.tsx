@@ -45,7 +45,7 @@ export function FetchOutcome({ fetch }: { fetch: Fetch }) {
 /** Every fetch of a source, newest first. */
 export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | null | undefined }) {
   const list = useFetches(path, last);
-  if (list.error) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (!list.data) return <Loading />;
   const fetches = list.data.pages.flatMap(({ items }) => items);
   const { number, why, outcome, http, attempts, feed } = texts.fetches;

@@ -42,7 +42,7 @@ export function SourcesView() {
 /** Sources with state, last outcome and next time. @param partner - empty: those of all partners */
 export function SourceList({ partner, isOfPartner }: { partner: string; isOfPartner?: boolean }) {
   const list = useSources(partner);
-  if (list.error) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const sources = list.data.pages.flatMap(({ items }) => items);
   if (sources.length === 0) return <NoSource partner={partner} />;

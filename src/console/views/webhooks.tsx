@@ -34,7 +34,7 @@ export function WebhooksView() {
 
 function Webhooks() {
   const list = useWebhooks();
-  if (list.error) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const webhooks = list.data.pages.flatMap(({ items }) => items);
   if (webhooks.length === 0)
@@ -154,7 +154,7 @@ function Deliveries({ webhookId }: { webhookId: string }) {
     true,
     (pages) => (pages.some(({ items }) => items.some(isOpen)) ? everyMilliseconds : false),
   );
-  if (list.error) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const deliveries = list.data.pages.flatMap(({ items }) => items);
   if (deliveries.length === 0) return <p>{texts.webhooks.noDeliveries}</p>;

@@ -149,6 +149,36 @@ describe('the catalog', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
+  it('has more in the orders that have pages, and says where the others end', async () => {
+    const rows = Array.from(
+      { length: 120 },
+      (_, at) => `P-${at},Product ${at},,,${1 + ((at * 7) % 120)},EUR,`,
+    );
+    await service.api.loadFeed(`${header}${rows.join('\n')}\n`, 'Many');
+    const page = await openView('/catalog?partner=Many');
+    const shown = page.locator('tbody tr');
+    const first = (name: string) => shown.first().getByRole('link', { name, exact: true }).waitFor();
+    const more = page.getByRole('button', { name: 'Show more' });
+
+    for (const [order, name] of [
+      ['By number', 'Product 0'],
+      ['Newest first', 'Product 119'],
+    ] as const) {
+      await page.getByLabel('Order').selectOption(order);
+      await first(name);
+      await more.click();
+      await shown.nth(99).waitFor();
+      await more.click();
+      await shown.nth(119).waitFor();
+      await more.waitFor({ state: 'detached' });
+    }
+    await page.getByLabel('Order').selectOption('Price, high first');
+    await first('Product 17');
+    await page.getByText('Only the first 100 are shown in this order').waitFor();
+    expect([await shown.count(), await more.count()]).toEqual([100, 0]);
+    expect(await page.getByRole('alert').count()).toBe(0);
+  });
+
   it('asks for the products of a partner at the end of a day, and says where history begins', async () => {
     const page = await openView('/');
     const asked = page.waitForRequest((request) => request.url().includes('as_of=2020-01-0'));
@@ -168,6 +198,63 @@ describe('the landing page', () => {
     await page.getByRole('link', { name: 'Open the console' }).click();
     await page.getByLabel('API key').waitFor();
     expect(complaints).toEqual([]);
+  });
+});
+
+describe('a list whose next page cannot be loaded', () => {
+  it('keeps its rows, says what went wrong below them, and tries again', async () => {
+    const { feedId: planned } = await service.api.uploadFeed(`${header}S-1,Stove,,,9,EUR,\n`, 'Planned');
+    await service.api.put('/partners/Views/formats/another', { columns: { sku: { from: ['Nr'] } } });
+    const { page } = await openConsole(browser, { url: service.url!, key: service.key! }, '/');
+    const lists = [
+      ['/feeds'],
+      [`/feeds/${planned}/plan`],
+      [`/feeds/${feedId}/runs`],
+      [`/feeds/${feedId}/runs/1`],
+      ['/partners'],
+      ['/partners/Views', 'Formats'],
+      ['/sources'],
+      ['/partners/Views/sources/failing', 'History of fetches'],
+      ['/catalog'],
+      [`/products/${productId}`, 'History'],
+      ['/orders'],
+    ] as const;
+    let isBroken = true;
+    await page.route(
+      () => true,
+      async (route) => {
+        const request = route.request();
+        if (request.resourceType() !== 'fetch') return route.continue();
+        if (isBroken && new URL(request.url()).searchParams.has('cursor'))
+          return route.fulfill({ status: 400, json: { detail: 'No such page' } });
+        const url = request.url().replace(/([?&])cursor=[^&]*/, '$1');
+        const response = await route.fetch({ url });
+        const body = (await response.json()) as { items?: unknown };
+        return route.fulfill({ response, json: body.items ? { ...body, next_cursor: '1' } : body });
+      },
+    );
+    for (const [path, title] of lists) {
+      isBroken = true;
+      await goToView(page, path);
+      const list = page
+        .locator('section', title ? { has: page.getByRole('heading', { name: title, exact: true }) } : {})
+        .filter({ has: page.getByRole('button', { name: 'Show more' }) })
+        .last();
+      const rows = list.locator('tbody tr, .time-line > li');
+      await rows.first().waitFor();
+      const before = await rows.count();
+      await list.getByRole('button', { name: 'Show more' }).click();
+      const failure = page.getByRole('alert').filter({ hasText: 'No such page' });
+      await failure.waitFor();
+      const kept = await page
+        .locator('section', { has: failure })
+        .locator('tbody tr, .time-line > li')
+        .count();
+      expect({ path, kept }).toEqual({ path, kept: before });
+      isBroken = false;
+      await failure.getByRole('button', { name: 'Try again' }).click();
+      await failure.waitFor({ state: 'detached' });
+    }
   });
 });
 
