@@ -132,14 +132,25 @@ export const texts = {
     absent: 'Not in the file',
     fixed: 'The same for all rows…',
     fixedValue: (field: string) => `${field} of all rows`,
+    constant: (value: string) => `“${value}” in all rows`,
     joined: (names: string) => `Joined: ${names}`,
     sample: 'First rows as products',
-    sampleRaw: 'First rows by your choice, before cleaning',
-    sampleNone: 'No row can be shown: the sku is missing.',
+    sampleNone: 'No row would be loaded.',
     faults: 'What would be skipped in the rows seen',
     name: 'Save as format',
     nameHint:
       'Lower-case letters, digits and hyphens. The format named default is used for every later file of this partner.',
+    replaceTitle: (name: string) => `Replace the format ${name}?`,
+    replaceLead:
+      'It is saved with this file, and reads all later ones. Feeds that were sent with it keep it as it was. To keep it, close this and choose another name.',
+    replace: 'Replace it',
+    members: {
+      delimiter: 'Delimiter',
+      encoding: 'Encoding',
+      skip_lines: 'Lines before the header',
+      header: 'First row',
+      decimal_separator: 'Decimals',
+    } as Record<string, string>,
     mode: 'What to do with it',
     modes: {
       upsert: 'Add and change products',
@@ -620,6 +631,6 @@ export const texts = {
 export const sampleFeed = `sku,product_name,category,price,currency,availability
 TENT-2,Two-person tent,Camping/Tents,189.90,EUR,in stock
 MAT-1,Sleeping mat,Camping/Sleeping,59.00,EUR,in stock
-LAMP-1,Head lamp,Camping/Lamps,"1.299,00",EUR,in stock
+LAMP-1,Head lamp,Camping/Lamps,24.50 Euro,EUR,in stock
 STOVE-1,,Camping/Cooking,49.00,EUR,limited stock
 `;

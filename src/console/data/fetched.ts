@@ -1,9 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { bodyOf, client, type Schemas } from '../api';
-import { formOf } from './upload';
-
-/** An inspection considers no more of a file. */
-const inspectedBytes = 262_144;
+import { inspectFeed, inspectedBytes } from './upload';
 
 /** Inspects the stored file of a feed as its format reads it. */
 export const useInspectedFeed = (feed: Schemas['Feed']) =>
@@ -11,24 +8,14 @@ export const useInspectedFeed = (feed: Schemas['Feed']) =>
     queryKey: ['inspection', feed.feed_id],
     queryFn: async () => {
       const file = await fetchHead(feed);
-      const fields = {
-        partner_name: feed.partner_name,
-        ...(feed.format_name && { format: feed.format_name }),
-      };
-      const inspection = await bodyOf(
-        client.POST('/feeds/inspect', {
-          body: { ...fields, file: '' },
-          bodySerializer: () => formOf(fields, file),
-        }),
-      );
-      return { file, inspection };
+      return inspectFeed(feed.partner_name, file, { format: feed.format_name ?? undefined });
     },
     staleTime: Infinity,
   });
 
-/** Fetches the part of a file that is inspected; a packed one as a whole. One byte more says that there is more. */
+/** Fetches the part of a file that is inspected; a packed one as a whole. */
 async function fetchHead({ feed_id, file_name }: Schemas['Feed']): Promise<File> {
-  const header = file_name.endsWith('.gz') ? undefined : { Range: `bytes=0-${inspectedBytes}` };
+  const header = file_name.endsWith('.gz') ? undefined : { Range: `bytes=0-${inspectedBytes - 1}` };
   const head = await bodyOf(
     client.GET('/feeds/{feed_id}/raw', { params: { path: { feed_id }, header }, parseAs: 'blob' }),
   );

@@ -1,41 +1,58 @@
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import type { Definition } from './mapping';
 import { sendForm, type Transfer } from './send-form';
 
 interface Upload {
   partner: string;
   file: File;
   format?: string;
+  /** Saved under the name of the format, once the upload is accepted. */
+  definition?: Definition;
   mode?: Schemas['LoadMode'];
   collection?: string | null;
 }
 
 /** Stores a file as a feed; nothing is loaded. @param idempotencyKey - the same for each attempt */
 export function uploadFeed(
-  { partner, file, format, mode, collection }: Upload,
+  { partner, file, format, definition, mode, collection }: Upload,
   idempotencyKey: string,
   transfer: Transfer = {},
 ): Promise<Schemas['FeedReceipt']> {
   const fields = {
     partner_name: partner,
     ...(format && { format }),
+    ...(definition && { format_definition: JSON.stringify(definition) }),
     ...(mode && { mode }),
     ...(collection && { collection }),
   };
   return sendForm('/feeds/upload', formOf(fields, file), { 'Idempotency-Key': idempotencyKey }, transfer);
 }
 
-/** More than an inspection looks at, so that the service sees that there is more. */
-const inspectedBytes = 1_048_576;
+/** More than an inspection considers, so that the service sees that there is more. */
+export const inspectedBytes = 262_144 + 8;
 
-export function inspectFeed(partner: string, file: File): Promise<Schemas['FeedInspection']> {
+/**
+ * Inspects the beginning of a file; nothing is stored.
+ * @param reading - the format that reads it, by its name or as it is now; absent: as it is
+ */
+export function inspectFeed(
+  partner: string,
+  file: File,
+  { format, definition }: { format?: string; definition?: Definition } = {},
+): Promise<Schemas['FeedInspection']> {
   // A part of a gzip file cannot be unpacked to its end.
   const isPacked = file.name.toLowerCase().endsWith('.gz');
   const beginning = isPacked ? file : new File([file.slice(0, inspectedBytes)], file.name, file);
+  const fields = {
+    partner_name: partner,
+    ...(format && { format }),
+    ...(definition && { format_definition: JSON.stringify(definition) }),
+  };
   return bodyOf(
     client.POST('/feeds/inspect', {
-      body: { partner_name: partner, file: '' },
-      bodySerializer: () => formOf({ partner_name: partner }, beginning),
+      body: { ...fields, file: '' },
+      bodySerializer: () => formOf(fields, beginning),
     }),
   );
 }

@@ -3,11 +3,13 @@ import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
 import { addressOf, routes } from '../data/address';
 import { useDraft, type Draft } from '../data/draft';
+import { byMapping, proposeReading } from '../data/reading';
 import { inspectFeed } from '../data/upload';
 import { Failure } from '../parts/failure';
-import { Card, Loading, Page } from '../parts/page';
+import { Loading, Page } from '../parts/page';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
+import { FileFacts } from './file-facts';
 import { ReadingForm } from './reading-form';
 
 /** Shows what the chosen file is, before anything is stored. */
@@ -43,53 +45,34 @@ function Inspected({ draft }: { draft: Draft }) {
       </>
     );
   if (!inspection.data) return <Loading />;
-  const { accepted, hint, refusal, suggested_format, draft_format } = inspection.data;
-  return (
-    <>
-      <Facts draft={draft} inspection={inspection.data} />
-      {accepted || suggested_format || draft_format ? (
-        <ReadingForm draft={draft} inspection={inspection.data} />
-      ) : (
-        <div role="alert" className="notice bad">
-          <h2>{texts.check.noTable}</h2>
-          <p>
-            <Value>{hint?.message ?? refusal}</Value>
-          </p>
-          <Link href={addressOf('send', { partner })} className="button">
-            {texts.send.choose}
-          </Link>
-        </div>
-      )}
-    </>
-  );
+  return <Proposed draft={draft} inspection={inspection.data} />;
 }
 
-function Facts({ draft, inspection }: { draft: Draft; inspection: Schemas['FeedInspection'] }) {
-  const { detected_encoding, delimiter, decimal_separator, skip_lines, row_count, complete } = inspection;
-  const facts: [string, string | null][] = [
-    [texts.send.partner, draft.partner],
-    [texts.feed.file, draft.file.name],
-    [texts.check.encoding, detected_encoding],
-    [texts.check.delimiter, delimiter && (texts.check.delimiters[delimiter] ?? delimiter)],
-    [
-      texts.check.decimal,
-      decimal_separator && (texts.check.decimals[decimal_separator] ?? decimal_separator),
-    ],
-    ...(skip_lines > 0 ? ([[texts.check.skipped, String(skip_lines)]] as [string, string][]) : []),
-    [texts.counts.processed!, texts.check.rows(row_count, complete)],
-  ];
+function Proposed({ draft, inspection }: { draft: Draft; inspection: Schemas['FeedInspection'] }) {
+  const { partner, file } = draft;
+  const proposal = useQuery({
+    queryKey: ['proposal', partner, file.name, file.size, file.lastModified],
+    queryFn: () => proposeReading(draft, inspection),
+    staleTime: Infinity,
+    gcTime: 0,
+  });
+  if (proposal.error) return <Failure error={proposal.error} retry={() => void proposal.refetch()} />;
+  if (!proposal.data) return <Loading />;
+  const { hint, refusal, suggested_format, draft_format } = inspection;
+  if (proposal.data.reading !== byMapping || suggested_format || draft_format)
+    return <ReadingForm draft={draft} inspection={inspection} proposal={proposal.data} />;
   return (
-    <Card>
-      <dl className="facts">
-        {facts.map(([name, value]) => (
-          <div key={name}>
-            <dt>{name}</dt>
-            <dd>
-              <Value>{value}</Value>
-            </dd>
-          </div>
-        ))}
-      </dl>
-    </Card>
+    <>
+      <FileFacts draft={draft} inspection={inspection} />
+      <div role="alert" className="notice bad">
+        <h2>{texts.check.noTable}</h2>
+        <p>
+          <Value>{hint?.message ?? refusal}</Value>
+        </p>
+        <Link href={addressOf('send', { partner })} className="button">
+          {texts.send.choose}
+        </Link>
+      </div>
+    </>
   );
 }

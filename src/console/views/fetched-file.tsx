@@ -9,7 +9,7 @@ import { Card, Loading } from '../parts/page';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { Faults } from './faults';
-import { Sample } from './sample-table';
+import { Sample, sampleOf } from './sample-table';
 
 /** Shows what a fetched file is: the findings of an inspection in the format of its feed. */
 export function FetchedFile({ feedId }: { feedId: string }) {
@@ -24,7 +24,7 @@ function Inspected({ feed }: { feed: Schemas['Feed'] }) {
   const inspected = useInspectedFeed(feed);
   if (inspected.error) return <Failure error={inspected.error} retry={() => void inspected.refetch()} />;
   if (!inspected.data) return <Loading />;
-  const { file, inspection } = inspected.data;
+  const inspection = inspected.data;
   const { delimiter, row_count, complete, issue_counts, refusal, run_failure } = inspection;
   const problem = refusal ?? run_failure;
   return (
@@ -56,7 +56,7 @@ function Inspected({ feed }: { feed: Schemas['Feed'] }) {
           {texts.sources.plan}
         </Link>
       </Card>
-      <Sample partner={feed.partner_name} file={file} inspection={inspection} definition={null} />
+      <Sample rows={sampleOf(inspection)} />
     </>
   );
 }

@@ -4,15 +4,15 @@ import { Choice, Field } from '../parts/field';
 import { texts } from '../texts';
 
 interface Options {
-  inspection: Schemas['FeedInspection'];
+  headers: Schemas['InspectedHeader'][];
+  /** What the reading says without changes. */
+  suggested: Definition;
   definition: Definition;
   onChange: (definition: Definition) => void;
 }
 
 /** Chooses for each of our columns where its values come from. */
-export function Mapping({ inspection, definition, onChange }: Options) {
-  const { headers, suggested_format } = inspection;
-  const suggested = suggested_format ?? definition;
+export function Mapping({ headers, suggested, definition, onChange }: Options) {
   const headersOrPositions = headers.map(({ header, column_number }): [string, string] =>
     definition.header === false
       ? [`position:${column_number}`, `${column_number}`]

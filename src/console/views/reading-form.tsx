@@ -1,124 +1,156 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { applyAnswers, type Answers } from '../../feed-format/apply-answers';
 import type { Schemas } from '../api';
-import { bodyOf, client } from '../api';
-import { addressOf } from '../data/address';
 import { removeDraft, type Draft } from '../data/draft';
 import { fetchFormats } from '../data/formats';
 import type { Definition } from '../data/mapping';
+import { asItIs, byMapping, changesBetween, freeName, type Proposal } from '../data/reading';
 import { Cancelled } from '../data/send-form';
-import { uploadFeed } from '../data/upload';
+import { inspectFeed, uploadFeed } from '../data/upload';
 import { useTransfer } from '../data/use-transfer';
 import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
-import { Card } from '../parts/page';
+import { Card, Loading } from '../parts/page';
 import { Sending } from '../parts/sending';
+import { useDeferred } from '../parts/use-deferred';
+import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { Doubts } from './doubts';
 import { Faults } from './faults';
+import { FileFacts } from './file-facts';
 import { Mapping } from './mapping-table';
-import { Sample } from './sample-table';
-
-/** How the file is read: as it is, by the mapping of this view, or by a known format. */
-const asItIs = '';
-const byMapping = '*';
+import { ReplaceFormat } from './replace-format';
+import { Sample, sampleOf } from './sample-table';
 
 interface Options {
   draft: Draft;
+  /** Of the file as it is. */
   inspection: Schemas['FeedInspection'];
+  proposal: Proposal;
 }
 
-/** Chooses how to read the file, saves that as a format, and stores the file. */
-export function ReadingForm({ draft, inspection }: Options) {
+/** Chooses how to read the file, and stores it; a definition that is new is saved with it. */
+export function ReadingForm({ draft, inspection, proposal }: Options) {
   const [, navigate] = useLocation();
-  const [reading, setReading] = useState(inspection.accepted ? asItIs : byMapping);
-  const [definition, setDefinition] = useState<Definition | null>(inspection.suggested_format);
+  const [reading, setReading] = useState(proposal.reading);
+  const [edited, setEdited] = useState<Definition | null>(null);
   const [answers, setAnswers] = useState<Answers>(new Map());
-  const [name, setName] = useState('default');
+  const [typedName, setName] = useState<string>();
   const [mode, setMode] = useState<Schemas['LoadMode']>('upsert');
-  const formats = useQuery({
-    queryKey: ['formats', draft.partner],
-    queryFn: () => fetchFormats(draft.partner),
+  const [replaced, setReplaced] = useState<Definition>();
+  const { formats } = proposal;
+  const chosen = formats.find(({ format_name }) => format_name === reading);
+  const suggested =
+    reading === byMapping
+      ? (inspection.suggested_format ?? applyAnswers(inspection, answers))
+      : (chosen?.definition ?? null);
+  const definition = edited ?? suggested;
+  const isNew = definition !== null && (!chosen || changesBetween(chosen.definition, definition).length > 0);
+  const ownName = chosen?.partner_name ? chosen.format_name : undefined;
+  const name = typedName ?? ownName ?? freeName(formats);
+
+  const isIncomplete =
+    reading !== asItIs &&
+    (!definition?.columns.sku || (mode !== 'update' && !definition.columns.product_name));
+  const isReadable = Boolean(definition?.columns.sku && definition.columns.product_name);
+  // A saved format is taken by its name: rules for new ones may be stricter.
+  const by = edited || !chosen ? { definition: definition ?? undefined } : { format: chosen.format_name };
+  const settled = useDeferred(JSON.stringify(by));
+  const read = useQuery({
+    queryKey: ['inspection', draft.partner, draft.file.name, draft.file.lastModified, settled],
+    queryFn: () => inspectFeed(draft.partner, draft.file, JSON.parse(settled) as typeof by),
+    enabled: isReadable,
+    placeholderData: keepPreviousData,
+    gcTime: 0,
   });
-  const known = formats.data ?? [];
+  const outcome = isReadable ? read.data : reading === asItIs ? inspection : undefined;
+  // While there are doubts, what is known of the products is shown.
+  const products = outcome ? sampleOf(outcome) : definition ? [] : inspection.sample;
+
   const transfer = useTransfer();
   const upload = useMutation({
-    mutationFn: async () => {
-      if (reading === byMapping && definition) {
-        const path = { partner_name: draft.partner, format_name: name };
-        await bodyOf(
-          client.PUT('/partners/{partner_name}/formats/{format_name}', {
-            params: { path },
-            body: definition,
-          }),
-        );
-      }
+    mutationFn: async (added: Definition | undefined) => {
       // Without a format, the default one of the partner would apply.
-      const standard = known.some(({ format_name }) => format_name === 'default') ? 'standard' : '';
-      const format = reading === byMapping ? name : reading || standard;
-      const feed = { ...draft, mode, format: format || undefined };
-      const key = transfer.keyFor([
-        draft.file.lastModified,
-        mode,
-        format,
-        reading === byMapping && definition,
-      ]);
+      const standard = formats.some(({ format_name }) => format_name === 'default') ? 'standard' : '';
+      const format = isNew ? name : reading || standard;
+      const feed = { ...draft, mode, format: format || undefined, definition: added };
+      const key = transfer.keyFor([draft.file.lastModified, mode, format, added]);
       const receipt = await uploadFeed(feed, key, transfer.begin());
       await removeDraft();
       return receipt;
     },
-    onSuccess: ({ feed_id }) => navigate(addressOf('feed', { feed: feed_id, step: 'plan' })),
+    onSuccess: ({ feed_id }) => navigate(`/feeds/${feed_id}/plan`),
   });
+  const saved = useMutation({ mutationFn: () => fetchFormats(draft.partner) });
+  /** Asks before a format is replaced. One that is the same is not saved again. */
+  const store = async () => {
+    if (!isNew) return upload.mutate(undefined);
+    const latest = await saved.mutateAsync();
+    const stored = latest.find((format) => format.format_name === name)?.definition;
+    if (!stored) return upload.mutate(definition);
+    if (changesBetween(stored, definition).length === 0) return upload.mutate(undefined);
+    setReplaced(stored);
+  };
+  const choose = (changed: string) => {
+    setReading(changed);
+    setEdited(null);
+    setName(undefined);
+  };
   const readings: [string, string][] = [
     ...(inspection.accepted ? ([[asItIs, texts.check.standard]] as [string, string][]) : []),
-    ...(definition || inspection.draft_format ? ([[byMapping, texts.check.own]] as [string, string][]) : []),
-    ...known.map(({ format_name, partner_name }): [string, string] => [
+    ...(inspection.suggested_format || inspection.draft_format
+      ? ([[byMapping, texts.check.own]] as [string, string][])
+      : []),
+    ...formats.map(({ format_name, partner_name }): [string, string] => [
       format_name,
       partner_name === null ? `${format_name} (${texts.check.builtIn})` : format_name,
     ]),
   ];
   const modes = Object.entries(texts.check.modes);
-  const isIncomplete = reading === byMapping && !definition?.columns.sku;
   return (
     <>
+      <FileFacts draft={draft} inspection={outcome ?? inspection} />
       <Card title={texts.check.how}>
-        <Choice
-          label={texts.check.how}
-          isLabelHidden
-          value={reading}
-          options={readings}
-          onChange={setReading}
-        />
+        <Choice label={texts.check.how} isLabelHidden value={reading} options={readings} onChange={choose} />
         {reading === byMapping && inspection.doubts.length > 0 && (
           <Doubts
             inspection={inspection}
             answers={answers}
             onChange={(changed) => {
               setAnswers(changed);
-              setDefinition(applyAnswers(inspection, changed));
+              setEdited(null);
             }}
           />
         )}
-        {reading === byMapping && definition && (
-          <Mapping inspection={inspection} definition={definition} onChange={setDefinition} />
+        {definition && (
+          <Mapping
+            headers={outcome?.headers.length ? outcome.headers : inspection.headers}
+            suggested={suggested ?? definition}
+            definition={definition}
+            onChange={setEdited}
+          />
         )}
       </Card>
-      {[asItIs, byMapping].includes(reading) && (
-        <Sample
-          partner={draft.partner}
-          file={draft.file}
-          inspection={inspection}
-          definition={reading === byMapping ? definition : null}
-        />
+      {outcome?.refusal && (
+        <p role="alert" className="notice bad">
+          <Value>{outcome.refusal}</Value>
+        </p>
       )}
-      {inspection.accepted && inspection.issue_counts.length > 0 && (
-        <Faults counts={inspection.issue_counts} />
+      {read.error ? (
+        <p role="alert" className="notice bad">
+          <Value>{read.error.message}</Value>
+        </p>
+      ) : isReadable && !outcome ? (
+        <Loading />
+      ) : (
+        <Sample rows={products} />
       )}
+      {outcome && outcome.issue_counts.length > 0 && <Faults counts={outcome.issue_counts} />}
       <Card>
-        {reading === byMapping && (
+        {isNew && (
           <Field label={texts.check.name} hint={texts.check.nameHint} value={name} onChange={setName} />
         )}
         <Choice
@@ -127,6 +159,7 @@ export function ReadingForm({ draft, inspection }: Options) {
           options={modes}
           onChange={(value) => setMode(value as Schemas['LoadMode'])}
         />
+        {saved.error && <Failure error={saved.error} />}
         {upload.error instanceof Cancelled ? (
           <p role="status">{texts.transfer.cancelled}</p>
         ) : (
@@ -138,11 +171,27 @@ export function ReadingForm({ draft, inspection }: Options) {
         {upload.isPending ? (
           <Sending progress={transfer.progress} onCancel={transfer.cancel} />
         ) : (
-          <Action kind="primary" isDisabled={isIncomplete} onPress={() => upload.mutate()}>
+          <Action
+            kind="primary"
+            isDisabled={isIncomplete}
+            isPending={saved.isPending}
+            onPress={() => void store().catch(() => undefined)}
+          >
             {upload.error ? texts.again : texts.check.upload}
           </Action>
         )}
       </Card>
+      {replaced && definition && (
+        <ReplaceFormat
+          name={name}
+          changes={changesBetween(replaced, definition)}
+          onClose={() => setReplaced(undefined)}
+          onReplace={() => {
+            setReplaced(undefined);
+            upload.mutate(definition);
+          }}
+        />
+      )}
     </>
   );
 }

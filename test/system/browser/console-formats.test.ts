@@ -1,6 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { findFaults, startBrowser } from '../../support/browser';
-import { goToView, openConsole } from '../../support/console';
+import { chooseFile, goToView, openConsole } from '../../support/console';
+import { putFormat } from '../../support/format-requests';
 import { startTestService, testKey, type TestService } from '../../support/service';
 
 let service: TestService;
@@ -75,5 +76,211 @@ describe('a file that is chosen before its partner', () => {
     await partnerField(page).fill('Pasted late');
     await button(page, 'Check this file').click();
     await page.getByRole('region', { name: 'First rows' }).getByText('Tent').waitFor();
+  });
+});
+
+const howToRead = (page: Page) => page.getByRole('combobox', { name: 'How to read it' });
+const priceColumn = (page: Page) => page.getByRole('combobox', { name: 'Price' });
+const firstProduct = (page: Page) =>
+  page.getByRole('region', { name: 'First rows as products' }).locator('tbody tr').first();
+
+/** The partner's own formats: definitions by name. */
+async function formatsOf(partner: string): Promise<Record<string, unknown>> {
+  const { body } = await service.api.get(`/formats?partner_name=${encodeURIComponent(partner)}`);
+  const items = body.items as { format_name: string; definition: unknown }[];
+  return Object.fromEntries(items.map((format) => [format.format_name, format.definition]));
+}
+
+/** Stores the file and runs it. @returns sku, price and currency of the partner's products, by name */
+async function storeAndRun(page: Page, partner: string): Promise<unknown[]> {
+  await button(page, 'Store the file and preview').click();
+  await page.getByRole('button', { name: 'Run now' }).waitFor();
+  const of = `partner_name=${encodeURIComponent(partner)}`;
+  const { body: feeds } = await service.api.get(`/feeds?${of}&limit=1`);
+  await service.api.post(`/jobs/${feeds.items[0].validation_job_id}/run`);
+  const { body } = await service.api.get(`/products?${of}&sort_by=product_name&order=asc`);
+  const items = body.items as Record<string, unknown>[];
+  return items.map(({ sku, price, currency }) => [sku, price, currency]);
+}
+
+const german = 'Artikelnr;Bezeichnung;EK-Preis;VK-Preis;Währung\nZ-1;Zelt;4,10;9,99;EUR\n';
+/** As the console suggests it, with another price. */
+const corrected = {
+  delimiter: ';',
+  decimal_separator: ',',
+  columns: {
+    sku: { from: ['Artikelnr'] },
+    product_name: { from: ['Bezeichnung'] },
+    price: { from: ['EK-Preis'] },
+    currency: { from: ['Währung'] },
+  },
+};
+
+describe('a saved format', () => {
+  it('reads the file of the next day as it was corrected, and is left as it is', async () => {
+    const { page, complaints } = await open('/send');
+    await chooseFile(page, 'Nextday', 'day-1.csv', german);
+    await priceColumn(page).selectOption('EK-Preis');
+    await firstProduct(page).getByText('4.10').waitFor();
+    expect(await storeAndRun(page, 'Nextday')).toEqual([['Z-1', 4.1, 'EUR']]);
+    const saved = await formatsOf('Nextday');
+    expect(saved).toMatchObject({ default: { columns: { price: { from: ['EK-Preis'] } } } });
+
+    await goToView(page, '/send');
+    await chooseFile(page, 'Nextday', 'day-2.csv', german.replace('4,10', '5,20'));
+    expect(await howToRead(page).inputValue()).toBe('default');
+    await firstProduct(page).getByText('5.20').waitFor();
+    expect(await priceColumn(page).inputValue()).toBe('from:EK-Preis');
+    expect(await page.getByLabel('Save as format').count()).toBe(0);
+    expect(await storeAndRun(page, 'Nextday')).toEqual([['Z-1', 5.2, 'EUR']]);
+    expect(await formatsOf('Nextday')).toEqual(saved);
+    expect(complaints).toEqual([]);
+  });
+
+  it('is that of the last feed where the partner has no default one', async () => {
+    await putFormat(service.api, 'Lastday', 'weekly', corrected);
+    await putFormat(service.api, 'Lastday', 'another', { ...corrected, null_values: ['-'] });
+    await service.api.uploadFeed(german, 'Lastday', { format: 'weekly' });
+    const { page } = await open('/send');
+    await chooseFile(page, 'Lastday', 'feed.csv', german);
+
+    expect(await howToRead(page).inputValue()).toBe('weekly');
+    await firstProduct(page).getByText('4.10').waitFor();
+  });
+
+  it('is replaced only after a question that says what changes', async () => {
+    await putFormat(service.api, 'Asked', 'default', corrected);
+    const { page } = await open('/send');
+    await chooseFile(page, 'Asked', 'feed.csv', german);
+    await priceColumn(page).selectOption('VK-Preis');
+    await firstProduct(page).getByText('9.99').waitFor();
+    await button(page, 'Store the file and preview').click();
+    const dialog = page.getByRole('dialog', { name: 'Replace the format default?' });
+    const change = dialog.locator('tbody tr');
+    expect(await change.allInnerTexts()).toEqual(['Price\tEK-Preis\tVK-Preis']);
+    expect(await findFaults(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Close' }).click();
+    expect(await formatsOf('Asked')).toEqual({ default: corrected });
+    expect((await service.api.get('/feeds?partner_name=Asked')).body.count).toBe(0);
+
+    await button(page, 'Store the file and preview').click();
+    await dialog.getByRole('button', { name: 'Replace it' }).click();
+    await page.getByRole('region', { name: 'What a run would change' }).getByText('9.99').waitFor();
+    const columns = { ...corrected.columns, price: { from: ['VK-Preis'] } };
+    expect(await formatsOf('Asked')).toEqual({ default: { ...corrected, columns } });
+  });
+
+  it.each([
+    ['the service refuses the file', 413],
+    ['the service refuses the form', 422],
+    ['the key may only read', 403],
+    ['the connection is lost', 0],
+  ])('stays as it was when %s', async (_, status) => {
+    const partner = `Unsent ${status}`;
+    await putFormat(service.api, partner, 'default', corrected);
+    const { page, requested } = await open('/send');
+    await chooseFile(page, partner, 'feed.csv', german);
+    await priceColumn(page).selectOption('VK-Preis');
+    await page.route('**/feeds/upload', (route) =>
+      status === 0 ? route.abort() : route.fulfill({ status, json: { detail: 'Refused.' } }),
+    );
+    await button(page, 'Store the file and preview').click();
+    await button(page, 'Replace it').click();
+    await page.getByRole('alert').waitFor();
+
+    expect(await formatsOf(partner)).toEqual({ default: corrected });
+    // Nothing but the upload writes.
+    expect(requested.filter((url) => url.includes('/partners/'))).toEqual([]);
+  });
+
+  it('is not the name of a guess: that is saved beside it', async () => {
+    await putFormat(service.api, 'Beside', 'default', { columns: { sku: { from: ['Nr'] } } });
+    const { page } = await open('/send');
+    await chooseFile(page, 'Beside', 'feed.csv', german);
+    expect(await howToRead(page).inputValue()).toBe('*');
+    expect(await page.getByLabel('Save as format').inputValue()).toBe('default-2');
+    await button(page, 'Store the file and preview').click();
+    await page.getByRole('region', { name: 'What a run would change' }).getByText('9.99').waitFor();
+
+    expect(Object.keys(await formatsOf('Beside')).sort()).toEqual(['default', 'default-2']);
+  });
+
+  it('refuses a file of other columns in words, and can be corrected for it', async () => {
+    await putFormat(service.api, 'Renamed', 'default', corrected);
+    const { page } = await open('/send');
+    await chooseFile(page, 'Renamed', 'feed.csv', german.replace('Artikelnr', 'ArtNr'));
+    await howToRead(page).selectOption('default');
+    await page.getByText('Missing required CSV headers: Bezeichnung, Artikelnr').waitFor();
+    await page.getByRole('combobox', { name: 'SKU' }).selectOption('ArtNr');
+    await firstProduct(page).getByText('4.10').waitFor();
+    await button(page, 'Store the file and preview').click();
+    await button(page, 'Replace it').click();
+    await page.getByRole('region', { name: 'What a run would change' }).getByText('Zelt').waitFor();
+
+    const columns = { ...corrected.columns, sku: { from: ['ArtNr'] } };
+    expect(await formatsOf('Renamed')).toEqual({ default: { ...corrected, columns } });
+  });
+});
+
+describe('rows as a spreadsheet has them', () => {
+  it.each([
+    [
+      'our columns, tabs and a decimal comma',
+      'sku\tproduct_name\tprice\tcurrency\nA-1\tZelt\t1.299,90\tEUR\nA-2\tZwerg\t1,99\tEUR\n',
+    ],
+    [
+      'our columns, semicolons and a decimal comma',
+      'sku;product_name;price;currency\nA-1;Zelt;1299,90;EUR\nA-2;Zwerg;1,99;EUR\n',
+    ],
+    [
+      'German headers',
+      'Artikelnummer\tBezeichnung\tPreis\tWährung\nA-1\tZelt\t1.299,90\tEUR\nA-2\tZwerg\t1,99\tEUR\n',
+    ],
+    [
+      'the currency in a header',
+      'Artikelnummer\tBezeichnung\tPreis in €\nA-1\tZelt\t1.299,90\nA-2\tZwerg\t1,99\n',
+    ],
+  ])('are read so that they load: %s', async (kind, rows) => {
+    const partner = `Pasted ${kind}`;
+    const { page, complaints } = await open('/send');
+    await partnerField(page).fill(partner);
+    await page.getByLabel('Or paste rows').fill(rows);
+    await button(page, 'Check the rows').click();
+    await howToRead(page).waitFor();
+    expect(await howToRead(page).inputValue()).toBe('*');
+    await firstProduct(page).getByText('1299.90').waitFor();
+    expect(await page.getByText('invalid_price').count()).toBe(0);
+
+    const products = await storeAndRun(page, partner);
+    expect(products).toEqual([
+      ['A-1', 1299.9, 'EUR'],
+      ['A-2', 1.99, 'EUR'],
+    ]);
+    expect(complaints).toEqual([]);
+  });
+
+  it.each([
+    ['comma', 'sku,product_name,price,currency\nA-1,Zelt,1299.90,EUR\n'],
+    ['semicolon', 'sku;product_name;price;currency\nA-1;Zelt;1299.90;EUR\n'],
+  ])('are read as they are where that loses nothing: %s', async (kind, rows) => {
+    const { page } = await open('/send');
+    await chooseFile(page, `As it is ${kind}`, 'feed.csv', rows);
+
+    expect(await howToRead(page).inputValue()).toBe('');
+    expect(await storeAndRun(page, `As it is ${kind}`)).toEqual([['A-1', 1299.9, 'EUR']]);
+    expect(await formatsOf(`As it is ${kind}`)).toEqual({});
+  });
+
+  it.each([
+    ['decimals', 'sku;product_name;price;currency\nA-1;Zelt;1,250;EUR\n', '1,250 means 1.250', 1.25],
+    ['the price', 'sku,product_name,VK,currency\nA-1,Zelt,1.25,EUR\n', 'The price is "VK"', 1.25],
+  ])('are asked about, in our columns too: %s', async (kind, rows, answer, price) => {
+    const { page } = await open('/send');
+    await chooseFile(page, `Doubtful ${kind}`, 'feed.csv', rows);
+    await page.getByText('Answer what the file does not tell.').waitFor();
+    expect(await button(page, 'Store the file and preview').isDisabled()).toBe(true);
+    await page.getByRole('radio', { name: answer }).check();
+
+    expect(await storeAndRun(page, `Doubtful ${kind}`)).toEqual([['A-1', price, 'EUR']]);
   });
 });

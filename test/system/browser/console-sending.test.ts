@@ -143,13 +143,13 @@ describe('a mapping that is changed and not saved', () => {
     expect((await service.api.get('/formats?partner_name=Unsaved')).body.items).toEqual([]);
   });
 
-  it('shows the values of the file where the service cannot clean them yet, and says so', async () => {
+  it('shows no products without a sku, and says what is missing', async () => {
     const { page } = await open();
     await chooseFile(page, 'Unsaved', 'artikel.csv', feed);
     await page.getByRole('combobox', { name: 'SKU' }).selectOption('Not in the file');
 
-    const raw = sample(page, 'First rows by your choice, before cleaning');
-    await raw.getByText('1.189,90').waitFor();
+    await page.getByText('No row would be loaded.').waitFor();
+    await page.getByText('Choose the column with the SKU, and the one with the name.').waitFor();
     expect(await findFaults(page)).toEqual([]);
   });
 });

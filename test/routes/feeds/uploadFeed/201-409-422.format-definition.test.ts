@@ -127,7 +127,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
         [['format_without_column', 'format_definition']],
       ],
     ])('says of %s what is wrong, and stores nothing', async (_, given, fields, faults) => {
-      const { status, body } = await upload('Wrong', sent(fields as Record<string, string>, given));
+      const { status, body } = await upload('Wrong', sent(fields, given));
 
       expect(status).toBe(422);
       const found = (body.detail as { type: string; loc: string[] }[]).map(({ type, loc }) => [

@@ -1,0 +1,107 @@
+import type { Schemas } from '../api';
+import { bodyOf, client, RequestError } from '../api';
+import type { Draft } from './draft';
+import { fetchFormats } from './formats';
+import { choiceOf, columns, type Definition } from './mapping';
+import { inspectFeed } from './upload';
+
+type Inspection = Schemas['FeedInspection'];
+type Format = Schemas['Format'];
+
+/** How a file is read: as it is, by the mapping of the view, or by the format of this name. */
+export const asItIs = '';
+export const byMapping = '*';
+
+export const defaultName = 'default';
+
+/** The formats to choose from, and the one that reads the file. */
+export interface Proposal {
+  formats: Format[];
+  reading: string;
+}
+
+/**
+ * Proposes how to read a file: by the partner's default format, else by that of its last feed, if they read it; else as it is,
+ * if that loses nothing; else by a mapping.
+ */
+export async function proposeReading({ partner, file }: Draft, inspection: Inspection): Promise<Proposal> {
+  const [formats, last] = await Promise.all([fetchFormats(partner), fetchLastFormat(partner)]);
+  const saved = [defaultName, last].filter((name) => formats.some(({ format_name }) => format_name === name));
+  for (const format of new Set(saved as string[]))
+    if (await isReadBy(partner, file, format)) return { formats, reading: format };
+  return { formats, reading: isOurs(inspection) ? asItIs : byMapping };
+}
+
+/** Returns the name of the format of the partner's last feed, if it has one that is not as it is. */
+async function fetchLastFormat(partner: string): Promise<string | null> {
+  const query = { partner_name: partner, limit: 1 };
+  const { items } = await bodyOf(client.GET('/feeds', { params: { query } }));
+  const name = items[0]?.format_name ?? null;
+  return name === 'standard' ? null : name;
+}
+
+/** Whether a format makes products of the file. */
+async function isReadBy(partner: string, file: File, format: string): Promise<boolean> {
+  try {
+    const { accepted, run_failure, rows } = await inspectFeed(partner, file, { format });
+    return accepted && run_failure === null && rows.length > 0;
+  } catch (error) {
+    // A format for prices alone has no names.
+    if (error instanceof RequestError && error.status === 422) return false;
+    throw error;
+  }
+}
+
+/** Whether a file is read as it is like by its suggested format: it has our columns, and nothing in it is in doubt. */
+function isOurs({ accepted, suggested_format, draft_format }: Inspection): boolean {
+  if (!accepted || draft_format) return false;
+  if (!suggested_format) return true;
+  const { columns: sources, delimiter, ...others } = suggested_format;
+  const isOwn = columns.every(
+    (column) => !sources[column] || choiceOf(sources[column]).toLowerCase() === `from:${column}`,
+  );
+  return isOwn && delimiter !== '|' && Object.keys(others).length === 0;
+}
+
+/** Returns a name that no format of the partner has. */
+export function freeName(formats: Format[]): string {
+  const taken = new Set(formats.map(({ format_name }) => format_name));
+  let name = defaultName;
+  for (let number = 2; taken.has(name); number++) name = `${defaultName}-${number}`;
+  return name;
+}
+
+/** A member of a definition, or a source of a column, that differs. */
+export interface FormatChange<Value = unknown> {
+  name: string;
+  isColumn: boolean;
+  before: Value;
+  after: Value;
+}
+
+/** Lists what differs between two definitions. */
+export function changesBetween(before: Definition, after: Definition): FormatChange[] {
+  const { columns: sourcesBefore, ...membersBefore } = before;
+  const { columns: sourcesAfter, ...membersAfter } = after;
+  return [
+    ...differences(sourcesBefore, sourcesAfter).map((change) => ({ ...change, isColumn: true })),
+    ...differences(membersBefore, membersAfter).map((change) => ({ ...change, isColumn: false })),
+  ];
+}
+
+function differences(before: object, after: object): Omit<FormatChange, 'isColumn'>[] {
+  const [old, now] = [before, after] as [Record<string, unknown>, Record<string, unknown>];
+  return [...new Set([...Object.keys(old), ...Object.keys(now)])]
+    .filter((name) => !isSame(old[name], now[name]))
+    .map((name) => ({ name, before: old[name], after: now[name] }));
+}
+
+const isSame = (one: unknown, other: unknown) => ordered(one) === ordered(other);
+
+/** Writes a value as JSON, with the members of objects in order. */
+const ordered = (value: unknown): string | undefined =>
+  JSON.stringify(value, (_, member: unknown) =>
+    typeof member === 'object' && member !== null && !Array.isArray(member)
+      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : member,
+  );

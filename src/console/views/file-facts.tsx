@@ -1,0 +1,31 @@
+import type { Schemas } from '../api';
+import type { Draft } from '../data/draft';
+import { Facts } from '../parts/facts';
+import { Card } from '../parts/page';
+import { Value } from '../parts/value';
+import { texts } from '../texts';
+
+interface Options {
+  draft: Draft;
+  inspection: Schemas['FeedInspection'];
+}
+
+/** What the file is, as the chosen reading has it. */
+export function FileFacts({ draft, inspection }: Options) {
+  const { detected_encoding, delimiter, decimal_separator, skip_lines, row_count, complete } = inspection;
+  return (
+    <Card>
+      <Facts
+        facts={[
+          [texts.send.partner, <Value>{draft.partner}</Value>],
+          [texts.feed.file, <Value>{draft.file.name}</Value>],
+          [texts.check.encoding, detected_encoding],
+          [texts.check.delimiter, delimiter && (texts.check.delimiters[delimiter] ?? delimiter)],
+          [texts.check.decimal, decimal_separator && texts.check.decimals[decimal_separator]],
+          [texts.check.skipped, skip_lines > 0 && String(skip_lines)],
+          [texts.counts.processed!, texts.check.rows(row_count, complete)],
+        ]}
+      />
+    </Card>
+  );
+}
