@@ -148,6 +148,22 @@ describe('a saved format', () => {
     await firstProduct(page).getByText('4.10').waitFor();
   });
 
+  it('reads a file without header row, which nothing else could', async () => {
+    const columns = { sku: { position: 1 }, product_name: { position: 2 }, price: { position: 3 } };
+    const definition = { delimiter: ';', header: false, decimal_separator: ',', columns };
+    await putFormat(service.api, 'Headerless', 'default', definition);
+    const { page } = await open('/send');
+    await chooseFile(page, 'Headerless', 'feed.csv', 'Z-1;Zelt;4,10\nL-1;Lampe;9,99\n');
+
+    expect(await howToRead(page).inputValue()).toBe('default');
+    expect(await priceColumn(page).inputValue()).toBe('position:3');
+    await firstProduct(page).getByText('4.10').waitFor();
+    expect(await storeAndRun(page, 'Headerless')).toEqual([
+      ['L-1', 9.99, undefined],
+      ['Z-1', 4.1, undefined],
+    ]);
+  });
+
   it('is replaced only after a question that says what changes', async () => {
     await putFormat(service.api, 'Asked', 'default', corrected);
     const { page } = await open('/send');
