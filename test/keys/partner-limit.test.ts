@@ -115,6 +115,7 @@ const unknownIds: PartnerValues['values'] = {
 const neutral = new Set([
   ...['allow_older', 'as_of', 'days', 'dry_run', 'max_withdrawn', 'on_conflict', 'run'],
   ...[
+    'attention',
     'availability',
     'code',
     'currency',
