@@ -23,7 +23,7 @@ export interface Exchange {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   headers: Record<string, string>;
   body?: StreamedBody;
-  save?: (content: Readable) => Promise<void>;
+  save?: (content: Readable, headers: ServiceResponse['headers']) => Promise<void>;
   signal: AbortSignal;
 }
 
@@ -113,7 +113,7 @@ async function readResponse(response: IncomingMessage, save: Exchange['save']): 
   const status = response.statusCode!;
   const headers = response.headers as Record<string, string>;
   if (save && status === 200) {
-    await save(response).catch((error: unknown) => {
+    await save(response, headers).catch((error: unknown) => {
       throw new SaveFailure('the content could not be saved', { cause: error });
     });
     return { status, headers, body: undefined };

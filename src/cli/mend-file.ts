@@ -1,6 +1,6 @@
 import { parse } from 'csv-parse';
-import { stringify } from 'csv-stringify/sync';
 import { getDecoder, getEncoder, encodingExists } from 'iconv-lite';
+import { recordText } from '../feed-format/mended-feed';
 import { UsageFailure } from './failures';
 import { FileRules, type CellChange, type MendRule } from './mend-rules';
 
@@ -84,7 +84,7 @@ async function* mendRows(
         note(file.apply(cells, firstLine));
       }
       const isChanged = cells.some((cell, at) => cell !== (record[at] ?? ''));
-      yield isChanged ? stringify([cells], { delimiter, quoted_match: /[\r\n]/, eof: false }) + lineEnd : raw;
+      yield isChanged ? recordText(cells, delimiter) + lineEnd : raw;
     }
   } catch (error) {
     if ((error as { code?: string }).code?.startsWith('CSV_'))

@@ -53,8 +53,8 @@ export function mend(
   };
 }
 
-/** The source reuses its buffer. */
-async function* ownPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** Copies the pieces of a file: the source reuses its buffer. */
+export async function* ownPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) yield Buffer.from(piece);
 }
 

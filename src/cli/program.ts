@@ -22,6 +22,7 @@ import { showPlan } from './plan';
 import { saveRejects } from './rejects';
 import { addSourceCommands } from './source-commands';
 import { invocationOf, type GlobalOptions, type LocalWork, type Work } from './session';
+import { uploadMended } from './upload-mended';
 
 /** The exit codes, for the help text and the reference page. */
 export const exitCodeMeanings: [codes: string, meaning: string][] = [
@@ -217,6 +218,20 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
     )
     .action((jobId: string, options: Parameters<typeof saveRejects>[1], command: Command) =>
       start(saveRejects(jobId, options), command),
+    );
+  ofJob(
+    'upload-mended',
+    'upload the corrected rows of a file of rejects, and show what a run would change (dry run)',
+  )
+    .addArgument(
+      new Argument('<FILE>', 'the rejects of the last run, corrected, - for standard input').argParser(
+        inCallersFolder(env),
+      ),
+    )
+    .option('--encoding <ENCODING>', 'the encoding of FILE; default: by its byte order mark, or UTF-8')
+    .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
+    .action((jobId: string, path: string, options: Parameters<typeof uploadMended>[2], command: Command) =>
+      start(uploadMended(jobId, path, options), command),
     );
 }
 

@@ -243,7 +243,6 @@ export const texts = {
       'This feed was run again. Your changes belonged to the rows that the run before had skipped, and were discarded.',
     newerFeed:
       'A newer feed of this partner has been loaded since. The preview shows where mended rows would replace its values:',
-    unreadable: 'The skipped rows cannot be read.',
     warnings: 'Remarks',
     warningsLead: 'These rows were loaded; the marked values were not, or not as they are.',
     line: 'Line',

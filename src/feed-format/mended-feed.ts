@@ -14,29 +14,53 @@ export interface RejectsHead {
   generated: number;
 }
 
-/** What is read of a file to find its head. */
-export const headBytes = 512 * 1024;
+/** Thrown for a file that is no file of rejects. */
+export class NotRejects extends Error {}
 
-/** Whether the rejects of a feed are split as those of a format. */
-export const isSplitLoosely = ({ format_name }: Pick<Feed, 'format_name'>): boolean => format_name !== null;
+/** Reads a file of rejects, which says itself how it is written. It comes in pieces of its text. */
+export class RejectsReader {
+  /** Known with the first row. */
+  head: RejectsHead | undefined;
+  private beginning = '';
+  private splitter: RecordSplitter | undefined;
+  private skippedLines = 0;
 
-/**
- * Reads the head of a file of rejects, which says how the file is written.
- * @param beginning - its text without a byte order mark, whole or `headBytes` of it
- * @returns undefined for any other file
- */
-export function readRejectsHead(beginning: string, isLoose: boolean): RejectsHead | undefined {
-  const [blank] = /^[\r\n]*/.exec(beginning)!;
-  const [, delimiter] = /^"?_line"?([,;\t|])/.exec(beginning.slice(blank.length)) ?? [];
-  if (!delimiter) return undefined;
-  const [header] = new RecordSplitter(delimiter as Delimiter, isLoose).split(beginning, false);
-  if (!header || reportColumns.some((name, at) => header[at] !== name)) return undefined;
-  let generated: number = reportColumns.length;
-  while (reportColumns.every((name, at) => header[generated + at] === name))
-    generated += reportColumns.length;
-  const skippedLines = blank.split(/\r\n|\r|\n/).length - 1;
-  return { delimiter: delimiter as Delimiter, skippedLines, header, generated };
+  /** @param formatName - the format of the feed; null: none */
+  constructor(private readonly formatName: string | null) {}
+
+  /** Returns the rows that are complete with this piece. @throws NotRejects; UnclosedQuote at the end */
+  read(piece: string, isEnd: boolean): string[][] {
+    const records = this.splitter ? this.splitter.split(piece, isEnd) : this.begin(piece, isEnd);
+    if (!this.head && records.length > 0) this.head = this.headOf(records.shift()!);
+    if (isEnd && !this.head) throw new NotRejects();
+    return records;
+  }
+
+  private begin(piece: string, isEnd: boolean): string[][] {
+    this.beginning += piece;
+    const [opening, blank = '', delimiter] = openingPattern.exec(this.beginning) ?? [];
+    if (opening === undefined) {
+      if (isEnd || this.beginning.trimStart().length > openingMax) throw new NotRejects();
+      return [];
+    }
+    this.skippedLines = blank.split(/\r\n|\r|\n/).length - 1;
+    this.splitter = new RecordSplitter(delimiter as Delimiter, this.formatName !== null);
+    return this.splitter.split(this.beginning.replace('\ufeff', ''), isEnd);
+  }
+
+  private headOf(header: string[]): RejectsHead {
+    const { delimiter } = this.splitter!;
+    const isReport = (from: number) => reportColumns.every((name, at) => header[from + at] === name);
+    if (!isReport(0)) throw new NotRejects();
+    let generated: number = reportColumns.length;
+    while (isReport(generated)) generated += reportColumns.length;
+    return { delimiter, skippedLines: this.skippedLines, header, generated };
+  }
 }
+
+const openingPattern = /^\ufeff?([\r\n]*)"?_line"?([,;\t|])/;
+/** Characters of a mark and the first name with its delimiter. */
+const openingMax = 9;
 
 /**
  * Writes corrected rows as a file that loads by the format of their feed, as UTF-8: a byte order mark precedes the encoding of a

@@ -14,7 +14,7 @@ export class RecordSplitter {
 
   /** @param isLoose - as of a feed with a format: lines also end in CR alone, and blanks may follow a closing quote */
   constructor(
-    private readonly delimiter: Delimiter,
+    readonly delimiter: Delimiter,
     private readonly isLoose: boolean,
   ) {
     const ends = isLoose ? String.raw`\r\n` : String.raw`\n`;

@@ -1,11 +1,9 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../feed-format/faulty-cells';
-import { headBytes, isSplitLoosely, readRejectsHead, type RejectsHead } from '../../feed-format/mended-feed';
-import { RecordSplitter } from '../../feed-format/split-records';
+import { RejectsReader, type RejectsHead } from '../../feed-format/mended-feed';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { texts } from '../texts';
 import { fetchFormats } from './formats';
 
 type Feed = Schemas['Feed'];
@@ -23,25 +21,16 @@ export interface RejectedRow {
 const blockRows = 500;
 
 /**
- * The skipped rows of a run. They can be hundreds of thousands: the browser keeps them outside of the page's memory, which has
- * a line and a reason for each.
+ * Rows of a file of rejects. They can be hundreds of thousands: the browser keeps them outside of the page's memory, which has a
+ * line and a reason for each.
  */
-export class Rejects {
+class RejectedRows {
   private readonly blocks: Blob[] = [];
   private block: string[][] = [];
   private readonly lines: number[] = [];
   /** The codes of each row, as a number in `allCodes`. */
   private readonly codes: number[] = [];
   private readonly allCodes: string[] = [];
-  private readonly columns: CellsOfColumns;
-
-  constructor(
-    readonly head: RejectsHead,
-    private readonly definition: Schemas['FormatDefinition'] | undefined,
-    private readonly mode: Schemas['LoadMode'],
-  ) {
-    this.columns = cellsOfColumns(head.header, definition);
-  }
 
   add(cells: string[]): void {
     const [line = '', codes = ''] = cells;
@@ -50,10 +39,11 @@ export class Rejects {
     this.lines.push(Number(line));
     this.codes.push(known);
     this.block.push(cells);
-    if (this.block.length === blockRows) this.endBlock();
+    if (this.block.length === blockRows) this.end();
   }
 
-  endBlock(): void {
+  /** Stores the last rows. */
+  end(): void {
     this.blocks.push(new Blob([JSON.stringify(this.block)]));
     this.block = [];
   }
@@ -70,20 +60,50 @@ export class Rejects {
   }
 
   /** Reads the rows at these places, which ascend. */
-  async read(places: readonly number[]): Promise<RejectedRow[]> {
-    const rows: RejectedRow[] = [];
+  async read(places: readonly number[]): Promise<string[][]> {
+    const rows: string[][] = [];
     for (const [at, inBlock] of Map.groupBy(places, (place) => Math.floor(place / blockRows))) {
       const block = JSON.parse(await this.blocks[at]!.text()) as string[][];
-      rows.push(...inBlock.map((place) => this.rowOf(block[place % blockRows]!)));
+      rows.push(...inBlock.map((place) => block[place % blockRows]!));
     }
     return rows;
   }
+}
 
-  private rowOf(cells: string[]): RejectedRow {
+/** The skipped rows of a run, and how they were read. */
+export class Rejects {
+  private readonly columns: CellsOfColumns;
+
+  constructor(
+    readonly head: RejectsHead,
+    readonly rows: Pick<RejectedRows, 'placesOf' | 'placesAt' | 'read'>,
+    private readonly definition: Schemas['FormatDefinition'] | undefined,
+    private readonly mode: Schemas['LoadMode'],
+  ) {
+    this.columns = cellsOfColumns(head.header, definition);
+  }
+
+  /** Reads the rows at these places, which ascend. */
+  async read(places: readonly number[]): Promise<RejectedRow[]> {
     const { columns, mode, definition } = this;
-    const [line = '', codes = '', messages = ''] = cells;
     const reading = { width: this.head.header.length, columns, mode, definition };
-    return { line, messages, cells, faulty: faultyCells(codes.split(' '), cells, reading) };
+    return (await this.rows.read(places)).map((cells) => {
+      const [line = '', codes = '', messages = ''] = cells;
+      return { line, messages, cells, faulty: faultyCells(codes.split(' '), cells, reading) };
+    });
+  }
+
+  /** Reads the rows that have a changed cell, with their changes. */
+  async readMended(edits: Edits): Promise<string[][]> {
+    const lines = new Set(Object.keys(edits).map((place) => place.split('/')[0]!));
+    const { length: width } = this.head.header;
+    const rows = await this.rows.read(this.rows.placesAt(lines));
+    return rows.map((cells) =>
+      Array.from(
+        { length: Math.max(width, cells.length) },
+        (_, column) => edits[`${cells[0]}/${column}`] ?? cells[column] ?? '',
+      ),
+    );
   }
 }
 
@@ -133,25 +153,17 @@ async function readRejects(
   definition: Schemas['FormatDefinition'] | undefined,
 ): Promise<Rejects> {
   const charset = /charset=([^;]+)/i.exec(file.type)?.[1];
-  const beginning = new TextDecoder(charset).decode(await file.slice(0, headBytes).arrayBuffer());
-  const isLoose = isSplitLoosely(feed);
-  const head = readRejectsHead(beginning, isLoose);
-  if (!head) throw new Error(texts.issues.unreadable);
-  const rejects = new Rejects(head, definition, feed.mode);
-  const splitter = new RecordSplitter(head.delimiter, isLoose);
   const decoder = new TextDecoder(charset);
-  const reader = file.stream().getReader();
-  let isHeader = true;
+  const source = file.stream().getReader();
+  const reader = new RejectsReader(feed.format_name);
+  const rows = new RejectedRows();
   for (let isEnd = false; !isEnd;) {
-    const { value, done } = await reader.read();
+    const { value, done } = await source.read();
     isEnd = done;
-    for (const cells of splitter.split(decoder.decode(value, { stream: !done }), done)) {
-      if (isHeader) isHeader = false;
-      else rejects.add(cells);
-    }
+    for (const cells of reader.read(decoder.decode(value, { stream: !done }), done)) rows.add(cells);
   }
-  rejects.endBlock();
-  return rejects;
+  rows.end();
+  return new Rejects(reader.head!, rows, definition, feed.mode);
 }
 
 /** The number of the last load of a feed, whose rows are the rejects; 0 where none is known. */

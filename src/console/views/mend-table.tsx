@@ -47,7 +47,7 @@ function RunRejects({ feed, code, run }: Options & { run: number }) {
   const { edits, areDiscarded, keepEdits } = useEdits(feed.feed_id, run);
   const newerFeed = useNewerFeed(feed);
   const rejects = useRejects(feed, run);
-  const places = useMemo(() => rejects.data?.placesOf(code) ?? [], [rejects.data, code]);
+  const places = useMemo(() => rejects.data?.rows.placesOf(code) ?? [], [rejects.data, code]);
   const pages = Math.max(Math.ceil(places.length / pageSize), 1);
   const page = Math.min(Math.max(Number(read('page')) || 1, 1), pages);
   const shown = places.slice((page - 1) * pageSize, page * pageSize);
@@ -115,7 +115,7 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
         await queries.invalidateQueries({ queryKey: ['last-load', jobId] });
         return null;
       }
-      const text = mendedFile(rejects.head, await mendedRows(rejects, edits));
+      const text = mendedFile(rejects.head, await rejects.readMended(edits));
       const file = new File([text], `mended-${feed.feed_id}.csv`, { type: 'text/csv' });
       const mended = { partner: feed.partner_name, file, ...mendedFields(feed) };
       return uploadFeed(mended, transfer.keyFor([run, edits]));
@@ -149,19 +149,6 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
         </span>
       </div>
     </>
-  );
-}
-
-/** Returns the rows that have a changed cell, with their changes. */
-async function mendedRows(rejects: Rejects, edits: Edits): Promise<string[][]> {
-  const lines = new Set(Object.keys(edits).map((place) => place.split('/')[0]!));
-  const rows = await rejects.read(rejects.placesAt(lines));
-  const { length: width } = rejects.head.header;
-  return rows.map(({ line, cells }) =>
-    Array.from(
-      { length: Math.max(width, cells.length) },
-      (_, column) => edits[`${line}/${column}`] ?? cells[column] ?? '',
-    ),
   );
 }
 

@@ -485,6 +485,133 @@ Written to ${output}.
   });
 });
 
+describe('npm run feed -- upload-mended', () => {
+  /** Loads a feed, and downloads its rejects. @returns its job, and the rejects by their path */
+  async function rejectsOf(content: string | Buffer, partner: string, fields: Record<string, string> = {}) {
+    const loaded = await service.api.loadFeed(content, partner, fields);
+    const path = join(createTestFolder(), 'rejects.csv');
+    await feed('rejects', loaded.jobId, '--output', path);
+    return { ...loaded, path };
+  }
+
+  const pricesOf = async (partner: string) => {
+    const { items } = (await service.api.get(`/products?partner_name=${encodeURIComponent(partner)}`)).body;
+    return Object.fromEntries(
+      (items as { sku: string; price: number }[]).map(({ sku, price }) => [sku, price]),
+    );
+  };
+
+  it('stores the rows that differ with format, mode and collection of their feed, and loads nothing', async () => {
+    const partner = 'Edited Only';
+    const columns = { sku: { from: ['Nr'] }, product_name: { from: ['Name'] }, price: { from: ['Preis'] } };
+    const format = { delimiter: ';', encoding: 'windows-1252', columns };
+    const save = (separator: string) =>
+      service.api.put(`/partners/${encodeURIComponent(partner)}/formats/liste`, {
+        ...format,
+        decimal_separator: separator,
+      });
+    await save('.');
+    const csv = 'Nr;Name;Preis\nÄ-1;Öse;502,93\nÄ-2;Öse;x\nÄ-3;"breit; 12"" lang";y\nÄ-2;Zwei;z\n';
+    const fields = { format: 'liste', mode: 'replace', collection: 'winter' };
+    const { jobId: rejected, path } = await rejectsOf(Buffer.from(csv, 'latin1'), partner, fields);
+    // Since: the row that is not edited would be read by now, and a newer feed has its value.
+    await save(',');
+    await service.api.loadFeed(Buffer.from('Nr;Name;Preis\nÄ-1;Öse;9,90\n', 'latin1'), partner, {
+      format: 'liste',
+    });
+    const text = readFileSync(path, 'latin1');
+    writeFileSync(path, Buffer.from(text.replace(';y\n', ';3,50\n').replace(';z\n', ';2,50\n'), 'latin1'));
+
+    const { code, stdout, stderr } = await feed('upload-mended', rejected, path, '--json');
+
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('2 of 4 rows differ') });
+    const plan = JSON.parse(stdout);
+    expect(plan.summary).toMatchObject({ processed: 2, inserted: 2, skipped: 0 });
+    expect(await pricesOf(partner)).toEqual({ 'Ä-1': 9.9 });
+    expect(await bodyOf(`/feeds/${plan.feed_id}`)).toMatchObject({
+      mode: 'upsert',
+      collection: 'winter',
+      format_name: 'liste',
+    });
+    await feed('run', plan.job_id);
+    expect(await pricesOf(partner)).toEqual({ 'Ä-1': 9.9, 'Ä-2': 2.5, 'Ä-3': 3.5 });
+  });
+
+  it('keeps the mode update, reads a feed without a format as before, and takes what mend has written', async () => {
+    const partner = 'Edited Update';
+    await service.api.loadFeed('sku,product_name,price\nA,Tent,1\nB,Lamp,2\n', partner);
+    const { jobId: rejected, path } = await rejectsOf(
+      'sku;price;currency\nA;"1,50";\nNEW;"2,50";\nB;x;\n',
+      partner,
+      { mode: 'update' },
+    );
+    const swapped = { sku: { from: ['price'] }, product_name: { from: ['sku'] } };
+    await service.api.put(`/partners/${encodeURIComponent(partner)}/formats/default`, { columns: swapped });
+    const mended = join(createTestFolder(), 'mended.csv');
+    await feed('mend', path, '--decimal-comma', 'price', '--set', 'brand=Acme', '--output', mended);
+
+    const { stdout } = await feed('upload-mended', rejected, mended, '--json');
+    const plan = JSON.parse(stdout);
+    expect(await bodyOf(`/feeds/${plan.feed_id}`)).toMatchObject({
+      mode: 'update',
+      collection: null,
+      format_name: 'standard',
+    });
+    await feed('run', plan.job_id);
+    expect(await pricesOf(partner)).toEqual({ A: 1.5, B: 2 });
+  });
+
+  it('loads a row that had lost against a later one only if it is edited', async () => {
+    const partner = 'Edited Superseded';
+    const { jobId: rejected, path } = await rejectsOf(
+      'sku,product_name,price\nA,Tent,1\nA,Tent,2\nB,Lamp,3\nB,Lamp,4\n',
+      partner,
+    );
+    writeFileSync(path, readFileSync(path, 'utf8').replace('A,Tent,1', 'A,Tent,1.50'));
+    const { stdout } = await feed('upload-mended', rejected, path, '--json');
+
+    await feed('run', JSON.parse(stdout).job_id);
+    expect(await pricesOf(partner)).toEqual({ A: 1.5, B: 4 });
+  });
+
+  it('exits with 2 for a file without a correction or with other columns, and stores nothing', async () => {
+    const partner = 'Edited Not';
+    const { jobId: rejected, path } = await rejectsOf('sku,product_name,price\nA,Tent,x\n', partner);
+    const text = readFileSync(path, 'utf8');
+    const cases: [content: string | Buffer, problem: string][] = [
+      [text, 'No row of the file differs from the skipped rows.'],
+      [text.replace('product_name,price', 'price,product_name'), 'The columns of the file are not those'],
+      ['sku,product_name\nA,Tent\n', 'is no file of rejects'],
+      [`${text}9,,"`, 'a quote is never closed'],
+      [Buffer.from(text.replace('Tent', 'Zelt ü'), 'latin1'), 'name it with --encoding'],
+    ];
+    for (const [content, problem] of cases)
+      expect(await feed('upload-mended', rejected, write(content))).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: expect.stringContaining(problem),
+      });
+    const unknown = await feed('upload-mended', rejected, path, '--encoding', 'klingon');
+    expect(unknown).toMatchObject({ code: 2, stderr: 'Unknown encoding: klingon.\n' });
+    expect(await bodyOf(`/feeds?partner_name=${encodeURIComponent(partner)}`)).toMatchObject({ count: 1 });
+  });
+
+  it('exits with 1 for a row that the last run has not skipped', async () => {
+    const partner = 'Edited Since';
+    await service.api.loadFeed('sku,product_name\nA,Tent\n', partner);
+    const { jobId: rejected, path } = await rejectsOf('sku,price\nA,1\nB,2\n', partner, { mode: 'update' });
+    writeFileSync(path, readFileSync(path, 'utf8').replace('B,2', 'B,2.50'));
+    await service.api.loadFeed('sku,product_name\nB,Lamp\n', partner);
+    await service.api.post(`/jobs/${rejected}/run`);
+
+    expect(await feed('upload-mended', rejected, path)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('has not skipped line 3'),
+    });
+    expect(await pricesOf(partner)).toEqual({ A: 1, B: 2 });
+  });
+});
+
 describe('npm run feed', () => {
   it.each([
     ['follow', 'the request for the job'],

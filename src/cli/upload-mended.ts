@@ -1,0 +1,180 @@
+import { Readable } from 'node:stream';
+import { TextDecoder } from 'node:util';
+import {
+  mendedFields,
+  mendedFile,
+  NotRejects,
+  RejectsReader,
+  type RejectsHead,
+} from '../feed-format/mended-feed';
+import { UnclosedQuote } from '../feed-format/split-records';
+import { exitCodes, Failure, UsageFailure } from './failures';
+import { openFeedFile, type FeedFile } from './feed-file';
+import { ownPieces } from './mend';
+import { showPlan } from './plan';
+import { printable } from './printable';
+import type { JsonOf } from './requests';
+import { unexpectedResponse } from './service';
+import type { Session, Work } from './session';
+import { uploadFeed } from './upload';
+
+type Feed = JsonOf<'/feeds/{feed_id}'>;
+
+interface RejectsFile {
+  head: RejectsHead;
+  rows: string[][];
+}
+
+/** A corrected file, whose rows are in memory; without an encoding, it has that of the rejects, or of its byte order mark. */
+interface CorrectedFile {
+  path: string;
+  encoding?: string;
+}
+
+/**
+ * Uploads the rows of a corrected file of rejects that differ from the rejects of the job's last run, and shows what a run would
+ * change.
+ */
+export function uploadMended(
+  jobId: string,
+  path: string,
+  { limit, encoding }: { limit: number; encoding?: string },
+): Work {
+  return async (session) => {
+    const feed = await feedOf(session, jobId);
+    const { corrected, rejects } = await readBoth(session, jobId, feed, { path, encoding });
+    const edited = editedRows(jobId, corrected, rejects);
+    const file = textFile(`mended-${feed.feed_id}.csv`, mendedFile(corrected.head, edited));
+    const receipt = await uploadFeed(session, file, feed.partner_name, mendedFields(feed));
+    const { feed_id, validation_job_id } = receipt;
+    session.view.note(
+      printable(
+        `${edited.length} of ${corrected.rows.length} rows differ: stored as feed ${feed_id}, but not loaded.` +
+          ` Look at the plan, then: ${session.invocation} run ${validation_job_id}`,
+      ),
+    );
+    return showPlan(validation_job_id, { limit })(session);
+  };
+}
+
+async function feedOf({ service }: Session, jobId: string): Promise<Feed> {
+  const get = async (what: string, path: string) =>
+    (await service.ask(what, { method: 'GET', path }))!.body as Record<string, unknown> | undefined;
+  const job = await get('the request for the job', `/jobs/${encodeURIComponent(jobId)}`);
+  if (typeof job?.feed_id !== 'string') throw unexpectedResponse('a job');
+  const feed = await get('the request for the feed', `/feeds/${encodeURIComponent(job.feed_id)}`);
+  if (typeof feed?.partner_name !== 'string') throw unexpectedResponse('a feed');
+  return feed as Feed;
+}
+
+/** Reads the corrected file, and the rejects of the last run on the same lines. */
+async function readBoth(
+  { service }: Session,
+  jobId: string,
+  feed: Feed,
+  file: CorrectedFile,
+): Promise<{ corrected: RejectsFile; rejects: RejectsFile }> {
+  let both: { corrected: RejectsFile; rejects: RejectsFile } | undefined;
+  await service.ask('the download', {
+    method: 'GET',
+    path: `/jobs/${encodeURIComponent(jobId)}/rejects.csv`,
+    headers: { accept: 'text/csv, application/json' },
+    async save(content, headers) {
+      const charset = /charset=([^;]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+      const corrected = await readCorrected(file, feed, charset);
+      const lines = new Set(corrected.rows.map(lineOf));
+      const rejects = await readRows(content, feed, new TextDecoder(charset), lines);
+      both = { corrected, rejects };
+    },
+  });
+  return both!;
+}
+
+async function readCorrected(
+  { path, encoding }: CorrectedFile,
+  feed: Feed,
+  charset: string,
+): Promise<RejectsFile> {
+  const wrong = (problem: string) => new UsageFailure(`${printable(path)} ${problem}`);
+  const file = await openFeedFile(path);
+  try {
+    const pieces: Buffer[] = [];
+    for await (const piece of ownPieces(file.read()!)) pieces.push(piece);
+    const found = encoding ?? markedEncoding(pieces[0]) ?? charset;
+    return await readRows(pieces, feed, new TextDecoder(found, { fatal: true }));
+  } catch (error) {
+    if (error instanceof NotRejects)
+      throw wrong('is no file of rejects: its first columns are not _line, _codes and _messages.');
+    if (error instanceof UnclosedQuote) throw wrong('is not CSV: a quote is never closed.');
+    if (error instanceof RangeError) throw new UsageFailure(`Unknown encoding: ${printable(encoding!)}.`);
+    if ((error as { code?: string }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw wrong('is in another encoding: name it with --encoding.');
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** The encoding of a file as a spreadsheet marks it. */
+function markedEncoding(first: Buffer | undefined): string | undefined {
+  const mark = first?.toString('hex', 0, 3) ?? '';
+  if (mark === 'efbbbf') return 'utf-8';
+  if (mark.startsWith('fffe')) return 'utf-16le';
+  return mark.startsWith('feff') ? 'utf-16be' : undefined;
+}
+
+/** Reads a file of rejects. @param lines - absent: all @throws NotRejects, UnclosedQuote; errors of the decoder */
+async function readRows(
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+  feed: Feed,
+  decoder: TextDecoder,
+  lines?: ReadonlySet<string>,
+): Promise<RejectsFile> {
+  const reader = new RejectsReader(feed.format_name);
+  const rows: string[][] = [];
+  const keep = (some: string[][]) => {
+    for (const row of some) if (!lines || lines.has(lineOf(row))) rows.push(row);
+  };
+  for await (const piece of pieces) keep(reader.read(decoder.decode(piece, { stream: true }), false));
+  keep(reader.read(decoder.decode(), true));
+  return { head: reader.head!, rows };
+}
+
+/**
+ * Finds the rows that were corrected, in the order of their lines.
+ * @throws UsageFailure for other columns, and without such a row; Failure for a row that the last run has not skipped
+ */
+function editedRows(jobId: string, corrected: RejectsFile, rejects: RejectsFile): string[][] {
+  const names = rejects.head.header;
+  if (names.some((name, at) => corrected.head.header[at]?.trim() !== name.trim()))
+    throw new UsageFailure('The columns of the file are not those of the skipped rows, in their order.');
+  const skipped = new Map(rejects.rows.map((row) => [lineOf(row), row]));
+  const foreign = corrected.rows.find((row) => !skipped.has(lineOf(row)));
+  if (foreign) {
+    const problem = `The last run of job ${jobId} has not skipped line ${lineOf(foreign)}`;
+    const remedy = 'download the rejects again, and correct those.';
+    throw new Failure(exitCodes.refused, printable(`${problem}: ${remedy}`));
+  }
+  const edited = corrected.rows.filter((row) => contentOf(row) !== contentOf(skipped.get(lineOf(row))!));
+  if (edited.length === 0) throw new UsageFailure('No row of the file differs from the skipped rows.');
+  return edited.sort((one, other) => Number(lineOf(one)) - Number(lineOf(other)));
+}
+
+const lineOf = ([line = '']: string[]) => line.trim();
+
+/** What is compared. The codes count, because emptied ones want a row that had lost; the messages do not. */
+function contentOf([, codes, , ...cells]: string[]): string {
+  while (cells.at(-1) === '') cells.pop();
+  return JSON.stringify([codes, ...cells]);
+}
+
+function textFile(name: string, text: string): FeedFile {
+  const bytes = Buffer.from(text);
+  return {
+    name,
+    size: bytes.length,
+    read: () => Readable.from([bytes]),
+    beginning: () => Promise.resolve(bytes),
+    close: () => Promise.resolve(),
+  };
+}
