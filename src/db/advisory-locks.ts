@@ -20,6 +20,8 @@ export const lockKinds = {
   searchIndex: 7,
   /** Check for stale partners. */
   stalePartners: 8,
+  /** Reasons for which a partner needs attention. */
+  attention: 9,
   /** Migration of the schema. */
   migration: 0x74,
 };

@@ -5,7 +5,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { ObjectStore } from '../storage/object-store';
 import { RecordExtractor } from './extract';
 import { productColumns } from '../feed-format/columns';
-import type { FeedHeader } from '../feed-format/header';
+import { columnsOf, type FeedHeader } from '../feed-format/header';
 import { findNewerLoadedFeed, headerIssues, reportedNames } from './header-issues';
 import type { PartnerDigests } from './unchanged/partner-digests';
 import { openRawFile, type FeedToRun } from './raw-file';
@@ -53,6 +53,8 @@ export async function copyRows(
   const newerFeed = await findNewerLoadedFeed(trx, feed);
   const { header, chunks, bytesRead, close } = await openRawFile(objectStore, feed, signal);
   stats.delimiter = header.delimiter;
+  stats.hasPriceColumn = columnsOf(header).has('price');
+  stats.isCorrection = header.codes !== undefined;
   const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
   // An equal record may have other values where these are filled down: it is staged, and its stored digest dropped.
   const fillsDown = header.reading?.fillsDown ?? false;
@@ -84,6 +86,7 @@ export async function copyRows(
         stats.rejected++;
         return addNames(record);
       }
+      if (values.price !== null) stats.priced++;
       const superseded = known?.markStaged(values.sku, issues === undefined && !fillsDown);
       if (known?.hasRepeatedSku && !target.allowsRepeatedSkus) throw new RepeatedSku();
       stats.copied++;

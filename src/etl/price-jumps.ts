@@ -1,5 +1,5 @@
 import { rowIssue } from './row-issues';
-import { FeedFailure } from './run-result';
+import { PriceJumpLimit } from './run-result';
 import type { RunStats } from './run-stats';
 import type { FeedToRun } from './raw-file';
 
@@ -16,9 +16,13 @@ export const priceJumpSql = (price: string, currency: string) => `
       and ${currency} is not distinct from products.currency
     then ${price} >= 5 * products.price or 5 * ${price} <= products.price end`;
 
+/** Tells whether so many prices jump that a run warns of it. */
+export const areMany = ({ changed, jumped }: RunStats['prices']): boolean =>
+  jumped >= jumpsMin && (jumped * 100) / changed >= jumpPercentMin;
+
 /**
  * Warns of a run in which many prices jump, once, and checks the limit of the upload.
- * @throws FeedFailure if more prices jump than it allows
+ * @throws PriceJumpLimit if more prices jump than it allows
  */
 export function checkPriceJumps(
   { maxPriceJumpPercent }: Pick<FeedToRun, 'maxPriceJumpPercent'>,
@@ -28,14 +32,15 @@ export function checkPriceJumps(
   const percent = (jumped * 100) / changed;
   // The comparison may have been repeated.
   const isReported = issues.countsByCode.some(({ code }) => code === 'price_jump');
-  if (jumped >= jumpsMin && percent >= jumpPercentMin && !isReported) {
+  if (areMany({ changed, jumped }) && !isReported) {
     issues.add(
       rowIssue(headerPlace, null, { code: 'price_jump', field: 'price', value: `${jumped} of ${changed}` }),
     );
   }
   if (maxPriceJumpPercent === null || percent <= maxPriceJumpPercent) return;
-  throw new FeedFailure(
+  throw new PriceJumpLimit(
     `${jumped} of ${changed} changed prices are at five times or a fifth of what they were, or beyond: more than the ` +
       `${maxPriceJumpPercent} % that max_price_jump_percent allows.`,
+    jumped,
   );
 }

@@ -65,6 +65,21 @@ export class WithdrawalLimit extends FeedFailure {
   }
 }
 
+/** A run in which more prices would jump than may. */
+export class PriceJumpLimit extends FeedFailure {
+  constructor(
+    reason: string,
+    readonly priceJumps: number,
+  ) {
+    super(reason);
+  }
+}
+
+/** Returns the prices that would have jumped in a failed run, if it failed because of that. */
+export function priceJumpsOf(error: unknown): number | undefined {
+  return error instanceof PriceJumpLimit ? error.priceJumps : undefined;
+}
+
 /** Returns what a failed run would have withdrawn, if it failed because of that. */
 export function wouldWithdrawOf(error: unknown): number | undefined {
   return error instanceof WithdrawalLimit ? error.wouldWithdraw : undefined;

@@ -9,7 +9,7 @@ import type { PartnerScope } from '../shared/caller';
 import { formatId } from '../shared/ids';
 import { toPage, type Page } from '../shared/pagination';
 import { publishEventsSql } from '../events/outbox';
-import { jobRevertedBySql } from '../jobs/reverted-by';
+import { jobRevertedBySql } from '../partners/reverted-by';
 
 type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 

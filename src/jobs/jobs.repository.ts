@@ -6,9 +6,11 @@ import type { RunCounters } from '../etl/run-result';
 import type { Database } from '../db/database';
 import { readBounded, type Found } from '../db/page';
 import type { PartnerScope } from '../shared/caller';
+import type { LoadFacts } from '../etl/load-facts';
+import { keepAttention, partnerOfJob } from '../partners/keep-attention';
 import { publishEventsSql, type EventType } from '../events/outbox';
 import type { Knex } from 'knex';
-import { jobRevertedBySql } from './reverted-by';
+import { jobRevertedBySql } from '../partners/reverted-by';
 import type { RunProgress } from './run-progress.repository';
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
@@ -195,6 +197,7 @@ export async function completeRun(
   counters: RunCounters,
   issueCounts: RowIssueCount[],
   delimiter: Delimiter | null,
+  { prices, priceJumps, isCorrection }: LoadFacts,
 ): Promise<boolean> {
   const completed = await db('validation_jobs')
     .where({ job_id: run.jobId, cancel_requested: false })
@@ -211,14 +214,22 @@ export async function completeRun(
     .where('feed_id', run.feedId)
     .update({ status: 'processed', last_completed_at: db.raw('clock_timestamp()'), delimiter });
   if (completed === 0) return false;
-  await publishRunEvent(db, 'job.completed', run.jobId);
+  await db.raw(setFactsSql, { jobId: run.jobId, prices, priceJumps, isCorrection } as never);
+  await announceRunEnd(db, 'job.completed', run.jobId);
   return true;
 }
+
+/** The trigger of the job has written the rest. */
+const setFactsSql = `
+  update runs set prices = :prices, price_jumps = cast(:priceJumps as bigint), is_correction = :isCorrection
+  from validation_jobs as job
+  where job.job_id = :jobId and (runs.job_id, runs.run) = (job.job_id, job.run_count)`;
 
 const thisRun = "job_id = :jobId and run_count = :run and status = 'running'";
 
 /**
  * Fails a run, unless it was requeued or another one has started.
+ * @param priceJumps - products whose price would have jumped, if it failed because of them
  * @returns whether the run was failed
  */
 export async function failRun(
@@ -227,6 +238,7 @@ export async function failRun(
   reason: string,
   { skipped, would_withdraw }: RunCounters,
   issueCounts: RowIssueCount[],
+  priceJumps?: number,
 ): Promise<boolean> {
   const { rowCount } = await db.raw<{ rowCount: number }>(failSql(thisRun), {
     ...at,
@@ -236,7 +248,11 @@ export async function failRun(
     issueCounts: JSON.stringify(issueCounts),
   });
   if (rowCount === 0) return false;
-  await publishRunEvent(db, 'job.failed', at.jobId);
+  if (priceJumps !== undefined) {
+    const facts = { prices: null, priceJumps, isCorrection: false };
+    await db.raw(setFactsSql, { jobId: at.jobId, ...facts } as never);
+  }
+  await announceRunEnd(db, 'job.failed', at.jobId);
   return true;
 }
 
@@ -257,9 +273,10 @@ export function failSql(which: string): string {
   `;
 }
 
-/** Publishes the end of a run, with the job as it is now. */
-export async function publishRunEvent(db: Database, type: EventType, jobId: number): Promise<void> {
+/** Publishes the end of a run, with the job as it is now, and keeps for what its partner needs attention. */
+export async function announceRunEnd(db: Database, type: EventType, jobId: number): Promise<void> {
   await db.raw(publishRunEventSql, { type, jobId });
+  await keepAttention(db, partnerOfJob(jobId));
 }
 
 const publishRunEventSql = publishEventsSql(`

@@ -17,6 +17,9 @@ export const attentionReasons = [
   'never_run',
 ] as const satisfies readonly AttentionReason[];
 
+/** Number of failed attempts in a row after which a source is `failing`. */
+export const failingAfter = 5;
+
 /** A reason as it is shown. */
 export interface Attention {
   reason: string;

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { isDistributed } from '../db/layout';
 import { copyByKey, copyWhere, takeWorkingCopy, writeBack } from '../db/working-copy';
+import { keepAttention, onePartner } from './keep-attention';
 import { waitForPartner } from './partner-lock';
 
 export interface PartnerMerge {
@@ -161,6 +162,7 @@ export async function mergePartners(
   }
   for (const what of ['orders', 'keys', 'webhooks'] as const)
     merge[what] = await run(renames[what], { from, into });
+  if (intoId !== undefined) await keepAttention(trx, onePartner(intoId));
   const isKnown = fromId !== undefined || merge.orders + merge.keys + merge.webhooks > 0;
   if (!isKnown) throw new Error(`Unknown partner: ${from}.`);
   return merge;

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { cancelledReason } from '../jobs/run-progress.repository';
-import { failSql, publishRunEvent } from '../jobs/jobs.repository';
+import { failSql, announceRunEnd } from '../jobs/jobs.repository';
 import { lockOrphanedRuns, lockReservedRun, requeueRun, type OrphanedRun } from './orphaned-runs.repository';
 import { failRevert, requeueRevert } from './reverts.repository';
 
@@ -80,5 +80,5 @@ export async function failLockedRun(trx: Knex.Transaction, jobId: number, reason
   const failure = { jobId, reason, skipped: 0, wouldWithdraw: null, issueCounts: '[]' };
   const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);
   await trx('row_issues').where('job_id', jobId).delete();
-  if (rowCount > 0) await publishRunEvent(trx, 'job.failed', jobId);
+  if (rowCount > 0) await announceRunEnd(trx, 'job.failed', jobId);
 }

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { RunCounters } from '../etl/run-result';
-import { publishRevertEvent } from '../jobs/job-runs.repository';
-import { revertedBySql } from '../jobs/reverted-by';
+import { announceRevertEnd } from '../jobs/job-runs.repository';
+import { revertedBySql } from '../partners/reverted-by';
 import type { RunNumber } from '../jobs/run-progress.repository';
 import { jobAlreadyRunning, jobAlreadyWaiting, runAlreadyReverted } from '../shared/errors';
 import { formatId } from '../shared/ids';
@@ -192,7 +192,7 @@ export async function completeRevert(
     .where({ job_id: jobId, run, cancel_requested: false })
     .update({ status: 'completed', finished_at: trx.raw('clock_timestamp()'), ...counters });
   if (completed === 0) return false;
-  await publishRevertEvent(trx, { jobId, run });
+  await announceRevertEnd(trx, { jobId, run });
   return true;
 }
 

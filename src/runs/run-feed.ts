@@ -21,9 +21,11 @@ import {
   failedCounters,
   FeedFailure,
   failureReason,
+  priceJumpsOf,
   wouldWithdrawOf,
   type RunCounters,
 } from '../etl/run-result';
+import { loadFacts } from '../etl/load-facts';
 import { RunStats } from '../etl/run-stats';
 import { formatId } from '../shared/ids';
 import { createStaging, readColumn, stageFeed } from '../etl/staging';
@@ -214,7 +216,9 @@ async function loadFeed(
       await trx('search_backlog').insert({ partner_id: feed.partnerId, feed_id: feed.feedId });
     }
     await replaceRowIssues(trx, feed.jobId, stats.issues.kept);
-    if (!(await completeRun(trx, feed, counters, stats.issues.countsByCode, stats.delimiter))) {
+    const { issues, delimiter } = stats;
+    const facts = loadFacts(feed.mode, stats);
+    if (!(await completeRun(trx, feed, counters, issues.countsByCode, delimiter, facts))) {
       throw new FeedFailure(cancelledReason);
     }
     if (counters.inserted + counters.updated + counters.withdrawn + uncounted > 0) {
@@ -244,7 +248,8 @@ async function recordFailure(
     return { outcome: 'failed', counters: failedCounters(conflicts) };
   }
   const counters = failedCounters(skipped, wouldWithdrawOf(error));
-  if (!(await failRun(trx, at, failureReason(error), counters, issues.countsByCode))) {
+  const jumps = priceJumpsOf(error);
+  if (!(await failRun(trx, at, failureReason(error), counters, issues.countsByCode, jumps))) {
     return { outcome: 'failed' };
   }
   await createStaging(trx);

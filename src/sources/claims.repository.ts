@@ -1,7 +1,9 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { failingAfter, publishSourceFailed } from './sources.repository';
+import { failingAfter } from '../partners/attention';
+import { keepAttention, onePartner } from '../partners/keep-attention';
+import { publishSourceFailed } from './sources.repository';
 import type { SourceDefinition } from './source-definition';
 
 /** Fetches of a partner in progress in all processes: others need slots beside it. */
@@ -190,7 +192,7 @@ export async function endFetch(
 ): Promise<boolean> {
   const { rowCount } = await trx.raw<{ rowCount: number }>(
     `with source as (
-       select source_id from sources where source_id = :sourceId and partner_id = :partnerId for update
+       select source_id, source_name from sources where source_id = :sourceId and partner_id = :partnerId for update
      ), ended as (
        update source_fetches
        set status = :status, finished_at = clock_timestamp(), feed_id = :feedId, http_status = :httpStatus,
@@ -199,6 +201,9 @@ export async function endFetch(
        where source_fetches.source_id = source.source_id and fetch_number = :fetch and attempts = :attempts
          and status = 'running'
        returning source_fetches.source_id
+     ), feed as (
+       update feeds set source_name = source.source_name from source, ended
+       where feed_id = :feedId and :status = 'completed'
      )
      update sources
      set failures_in_a_row = 0, last_feed_id = :feedId,
@@ -216,7 +221,9 @@ export async function endFetch(
       lastModified: validators?.lastModified ?? null,
     },
   );
-  return rowCount > 0;
+  if (rowCount === 0) return false;
+  await keepAttention(trx, onePartner(claim.partner_id));
+  return true;
 }
 
 /** A failed attempt. */
@@ -238,7 +245,7 @@ export function failAttempt(
 ): Promise<number | undefined> {
   const { retrySeconds, httpStatus, reason, counts } = failed;
   return inTransaction(db, 'request', async (trx) => {
-    const { rows } = await trx.raw<{ rows: { failures_in_a_row: number }[] }>(
+    const { rows } = await trx.raw<{ rows: { failures_in_a_row: number; partner_id: number }[] }>(
       `with source as (
          select source_id from sources where source_id = :sourceId for update
        ), failed as (
@@ -253,7 +260,7 @@ export function failAttempt(
        )
        update sources set failures_in_a_row = failures_in_a_row + cast(:counts as integer)
        from failed where sources.source_id = failed.source_id
-       returning failures_in_a_row`,
+       returning failures_in_a_row, partner_id`,
       {
         ...bindingsOf(claim),
         isLast: retrySeconds === undefined,
@@ -265,6 +272,7 @@ export function failAttempt(
     );
     const failures = rows[0]?.failures_in_a_row;
     if (counts && failures === failingAfter) await publishSourceFailed(trx, claim.source_id);
+    if (rows[0]) await keepAttention(trx, onePartner(rows[0].partner_id));
     return failures;
   });
 }

@@ -19,7 +19,7 @@ import {
 import { FetchFailure } from './fetch-failure';
 import { isLastFeedCurrent, repeatsLastFeed } from './last-feed.repository';
 import { openSourceFile, type SourceFile } from './source-file';
-import { failingAfter } from './sources.repository';
+import { failingAfter } from '../partners/attention';
 import { originOf } from './source-definition';
 import { openSecrets } from './source-secrets';
 

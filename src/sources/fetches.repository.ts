@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../shared/caller';
-import { failingAfter } from './sources.repository';
+import { failingAfter } from '../partners/attention';
 
 export type FetchStatus = 'queued' | 'running' | 'completed' | 'unchanged' | 'failed' | 'skipped';
 

@@ -1,7 +1,8 @@
 import type { components } from '../../generated/openapi';
 import { formatId } from '../shared/ids';
 import type { FetchRow } from './fetches.repository';
-import { failingAfter, type SourceRow } from './sources.repository';
+import { failingAfter } from '../partners/attention';
+import type { SourceRow } from './sources.repository';
 
 export function sourceBody(source: SourceRow): components['schemas']['Source'] {
   const { definition, failures_in_a_row } = source;

@@ -5,6 +5,7 @@ import { defaulted, type Checks, type Handlers, type Rules } from '../http/contr
 import { parsePosition } from '../jobs/jobs.service';
 import { parsePartnerName } from '../partners/partner-name';
 import { requireKeyInUse } from '../keys/keys.repository';
+import { keepAttention, onePartner } from '../partners/keep-attention';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { requesterName, requirePartner, type PartnerScope } from '../shared/caller';
@@ -71,6 +72,7 @@ export function sourceHandlers(db: Database, secretBox: SecretBox | undefined): 
         const nextSlotAt = nextSlotOf(sealed.definition, new Date());
         const isStored = await upsertSource(trx, { partnerId, sourceName, ...sealed, nextSlotAt });
         if (!isStored) throw tooManySources(partnerName, sourcesMax);
+        await keepAttention(trx, onePartner(partnerId));
         return findSource(trx, partnerId, sourceName);
       });
       return reply(200, sourceBody(source!));

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { readBounded, type Found } from '../db/page';
+import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
+import { failingAfter } from '../partners/attention';
+import { keepAttention, onePartner } from '../partners/keep-attention';
 import type { PartnerScope } from '../shared/caller';
 import type { SourceDefinition } from './source-definition';
-
-/** Number of failed attempts in a row after which a source is `failing`. */
-export const failingAfter = 5;
 
 /** A source with its partner, as it is shown. */
 export interface SourceRow {
@@ -151,8 +151,12 @@ export async function keepFormat(
     .first('format_name');
 }
 
-export async function deleteSource(db: Database, sourceId: number): Promise<void> {
-  await db('sources').where('source_id', sourceId).delete();
+export function deleteSource(db: Database, sourceId: number): Promise<void> {
+  return inTransaction(db, 'request', async (trx) => {
+    const partners = await trx('sources').where('source_id', sourceId).delete('partner_id');
+    for (const { partner_id } of partners as { partner_id: number }[])
+      await keepAttention(trx, onePartner(partner_id));
+  });
 }
 
 /** Counts sources whose last attempts have failed. */

@@ -3,6 +3,7 @@ import { lockKey } from '../db/advisory-locks';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
+import { allPartners, keepAttention } from '../partners/keep-attention';
 import { withNumbersSql } from '../partners/partners.repository';
 
 /** Partners that one transaction notices. */
@@ -40,7 +41,8 @@ const staleSql = `
 const updateKnownSql = `
   with ${staleSql}
   update stale_partners set is_stale = not is_stale
-  where is_stale <> exists (select from stale where stale.partner_id = stale_partners.partner_id)`;
+  where is_stale <> exists (select from stale where stale.partner_id = stale_partners.partner_id)
+  returning partner_id`;
 
 /** A partner that is stale for the first time since its last completed run. */
 const insertNewSql = `
@@ -80,11 +82,14 @@ async function noticeBatch(trx: Knex.Transaction, days: number | null): Promise<
     `select pg_try_advisory_xact_lock(${lockKey('stalePartners', 'cast(0 as bigint)')}) as "isLocked"`,
   );
   if (!locks[0].isLocked) return 0;
-  await trx.raw(updateKnownSql, { days } as never);
-  const { rows } = await trx.raw<{ rows: { partner_id: number }[] }>(insertNewSql, {
+  type Noticed = { rows: { partner_id: number }[] };
+  const known = await trx.raw<Noticed>(updateKnownSql, { days } as never);
+  const { rows } = await trx.raw<Noticed>(insertNewSql, {
     days,
     max: partnersPerBatch,
   } as never);
+  const changed = [...known.rows, ...rows].map(({ partner_id }) => partner_id);
+  if (changed.length > 0) await keepAttention(trx, allPartners(changed));
   if (rows.length > 0) await trx.raw(publishStaleSql, [rows.map(({ partner_id }) => partner_id)]);
   return rows.length;
 }

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closeMilliseconds } from '../db/database';
 import { startPeriodicTask } from '../shared/periodic-task';
+import { checkAttention } from '../partners/keep-attention';
 import {
   isPartnerWaiting,
   leaseMilliseconds,
@@ -24,6 +25,10 @@ const removalMilliseconds = 60_000;
 
 /** Interval of looking for stale partners, of which each process reads all. */
 const staleMilliseconds = 60_000;
+
+/** Interval of the check of partners for what needs attention, and how many partners each process checks then. */
+const attentionMilliseconds = 60_000;
+const partnersPerCheck = 1_000;
 
 interface SourceWorker {
   /** Drains: claims nothing more, and waits for fetches in progress for some seconds. Safe to call again. */
@@ -86,7 +91,11 @@ export function startSourceWorker(
     const partners = await noticeStalePartners(db, partnerStaleDays);
     if (partners > 0) log.warn({ partners }, 'partners are stale');
   });
-  const tasks = [scheduling, removal, claiming, staleness];
+  let checkedPartner = 0;
+  const attention = repeat('check what needs attention', attentionMilliseconds, async () => {
+    checkedPartner = await checkAttention(db, checkedPartner, partnersPerCheck);
+  });
+  const tasks = [scheduling, removal, claiming, staleness, attention];
 
   const ended = async (milliseconds: number) => {
     await Promise.race([Promise.all(fetching), sleep(milliseconds, undefined, { ref: false })]);

@@ -165,15 +165,18 @@ const orderOf = (...productIds: string[]) => ({
   items: productIds.map((product_id) => ({ product_id, quantity: 1 })),
 });
 
-/** Makes a partner whose first and only run has failed. */
-async function failFirstRun({ service, api }: State): Promise<void> {
-  if ((await api.get('/partners/Cedar%20Camping')).status === 200) return;
-  const { jobId } = await api.uploadFeed('sku,product_name\nTENT-1,"Tent\n', 'Cedar Camping');
+/** Makes partners whose first and only run has failed. */
+async function failFirstRuns({ api }: State): Promise<void> {
+  for (const name of ['Cedar Camping', 'Cedar Canoes']) {
+    const { jobId } = await api.uploadFeed('sku,product_name\nTENT-1,"Tent\n', name);
+    await api.post(`/jobs/${jobId}/run`);
+  }
+}
+
+/** Makes a partner, the first by name, that needs no attention. */
+async function loadFirstPartner({ api }: State): Promise<void> {
+  const { jobId } = await api.uploadFeed(springFile, 'A First Partner');
   await api.post(`/jobs/${jobId}/run`);
-  await service.db.raw(
-    `insert into partner_attention select partner_id, 'last_run_failed', 1, now(), 1 from partners
-     where partner_name = 'Cedar Camping' on conflict do nothing`,
-  );
 }
 
 /** Replays by operation, status and name of the example. */
@@ -567,19 +570,25 @@ export const replays: Record<string, Replay> = {
     api.get(`${sourcePath('Unknown', 'unknown')}/fetches`),
   'listSourceFetches 422 not_an_integer': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=ten`),
   'listSourceFetches 422 too_large': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=101`),
-  'listPartners 200 page': ({ api }) => api.get('/partners?limit=1'),
+  'listPartners 200 page': async (state) => {
+    await loadFirstPartner(state);
+    return state.api.get('/partners?limit=1');
+  },
   'listPartners 200 attention': async (state) => {
-    await failFirstRun(state);
-    return state.api.get('/partners?sort_by=attention&limit=1');
+    await failFirstRuns(state);
+    return state.api.get('/partners?sort_by=attention&limit=1&q=cedar');
   },
   'listPartners 200 empty': ({ api }) => api.get('/partners?q=Unknown'),
   'listPartners 400 example': ({ api }) => api.get('/partners?cursor=%00'),
   'listPartners 422 unknown_order': ({ api }) => api.get('/partners?sort_by=products'),
   'listPartners 422 not_an_integer': ({ api }) => api.get('/partners?limit=ten'),
   'listPartners 422 too_large': ({ api }) => api.get('/partners?limit=101'),
-  'getPartner 200 loaded': ({ api }) => api.get('/partners/Acme%20Outdoor'),
+  'getPartner 200 loaded': async (state) => {
+    await loadFirstPartner(state);
+    return state.api.get('/partners/A%20First%20Partner');
+  },
   'getPartner 200 failed': async (state) => {
-    await failFirstRun(state);
+    await failFirstRuns(state);
     return state.api.get('/partners/Cedar%20Camping');
   },
   'getPartner 200 new': async ({ api }) => {

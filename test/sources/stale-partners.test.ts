@@ -157,7 +157,7 @@ describe('partner.stale', () => {
     await running.api.loadFeed(csv, 'Birch');
     await running.db.raw(`update partner_counts set last_completed_at = now() - interval '8 days'`);
     const receiver = await startReceiver();
-    await sendTo(running.db, receiver.url, { partner_name: 'Acme' });
+    await sendTo(running.db, receiver.url, { partner_name: 'Acme', event_types: ['partner.stale'] });
 
     await noticeStalePartners(running.db, 7);
 

@@ -63,7 +63,7 @@ describe('an endpoint', () => {
 
     await allDelivered();
     const { received } = receiver;
-    expect(receiver.events()).toHaveLength(6);
+    expect(receiver.events()).toHaveLength(8);
     expect(receiver.events()).toEqual(
       expect.arrayContaining([
         { type: 'feed.uploaded', data: uploaded },
@@ -79,9 +79,12 @@ describe('an endpoint', () => {
       'job.completed',
       'job.failed',
       'order.created',
+      // The failed run is a reason, until another run completes.
+      'partner.attention',
+      'partner.attention',
     ]);
     for (const message of received) expect(eventErrors(message)).toEqual([]);
-    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(6);
+    expect(new Set(received.map(({ headers }) => headers['webhook-id'])).size).toBe(8);
   });
 
   it('gets queued runs, and runs that were interrupted in their last attempt', async () => {
