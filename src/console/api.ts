@@ -16,7 +16,7 @@ export const client = createClient<paths>({ baseUrl: serviceUrl });
 client.use({
   onRequest({ request }) {
     const key = apiKey();
-    if (key) request.headers.set('x-api-key', key);
+    if (key && !request.headers.has('x-api-key')) request.headers.set('x-api-key', key);
     return request;
   },
   onResponse({ response }) {

@@ -1,16 +1,27 @@
 import { useSyncExternalStore } from 'react';
 
 const name = 'api-key';
+const scopeName = 'sees-all-partners';
 const listeners = new Set<() => void>();
 let isRefused = false;
 
 /** The API key, in the session storage of this tab only. */
 export const apiKey = () => sessionStorage.getItem(name);
 
-export function signIn(key: string): void {
+/** @param seesAll - whether the key is not limited to a partner */
+export function signIn(key: string, seesAll: boolean): void {
   isRefused = false;
   sessionStorage.setItem(name, key);
+  keepScope(seesAll);
   listeners.forEach((listener) => listener());
+}
+
+export const keepScope = (seesAll: boolean) => sessionStorage.setItem(scopeName, String(seesAll));
+
+/** Returns whether the key is not limited to a partner; undefined while that is not known. */
+export function keptScope(): boolean | undefined {
+  const kept = sessionStorage.getItem(scopeName);
+  return kept === null ? undefined : kept === 'true';
 }
 
 /** Forgets the key, and all that was begun with it. */
@@ -23,6 +34,7 @@ export function signOut(): void {
 export function refuseKey(): void {
   isRefused = true;
   sessionStorage.removeItem(name);
+  sessionStorage.removeItem(scopeName);
   listeners.forEach((listener) => listener());
 }
 

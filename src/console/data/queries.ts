@@ -1,5 +1,6 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { bodyOf, client } from '../api';
+import { bodyOf, client, RequestError } from '../api';
+import { keepScope, keptScope } from '../session';
 
 /** Where the next page of a list begins. */
 interface Page {
@@ -64,14 +65,33 @@ export const useProfile = () =>
     staleTime: Infinity,
   });
 
-/** Whether the key sees all partners: the queue is refused to one that is limited to a partner. */
+/**
+ * Asks whether a key sees all partners: the queue is refused to one that is limited to a partner.
+ * @param key - absent: that of the session
+ * @throws RequestError for any other refusal
+ */
+export async function askScope(key?: string): Promise<boolean> {
+  const params = { query: { limit: 1 } };
+  const sent = client.GET('/queue', { params, headers: key ? { 'x-api-key': key } : {} });
+  return bodyOf(sent).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof RequestError && error.status === 403) return false;
+      throw error;
+    },
+  );
+}
+
+/** Whether the key sees all partners, as far as that is known; asked once for a session. */
 export const useSeesAllPartners = () =>
   useQuery({
     queryKey: ['sees-all-partners'],
     queryFn: async () => {
-      const { response } = await client.GET('/queue', { params: { query: { limit: 1 } } });
-      return response.ok;
+      const seesAll = await askScope();
+      keepScope(seesAll);
+      return seesAll;
     },
+    initialData: keptScope,
     staleTime: Infinity,
   }).data ?? false;
 

@@ -1,6 +1,10 @@
+import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Form } from 'react-aria-components';
+import { RequestError } from '../api';
+import { askScope } from '../data/queries';
 import { Action } from '../parts/action';
+import { Failure } from '../parts/failure';
 import { Field } from '../parts/field';
 import { Card, Page } from '../parts/page';
 import { signIn, wasRefused } from '../session';
@@ -8,6 +12,11 @@ import { texts } from '../texts';
 
 export function SignInView() {
   const [key, setKey] = useState('');
+  const enter = useMutation({
+    mutationFn: (entered: string) => askScope(entered),
+    onSuccess: (seesAll, entered) => signIn(entered, seesAll),
+  });
+  const isRefused = enter.error instanceof RequestError && enter.error.status === 401;
   return (
     <main className="narrow">
       <Page title={texts.key.title}>
@@ -18,10 +27,11 @@ export function SignInView() {
               {texts.key.refused}
             </p>
           )}
+          {enter.error && !isRefused && <Failure error={enter.error} />}
           <Form
             onSubmit={(event) => {
               event.preventDefault();
-              if (key.trim()) signIn(key.trim());
+              if (key.trim()) enter.mutate(key.trim());
             }}
           >
             <Field
@@ -32,7 +42,7 @@ export function SignInView() {
               value={key}
               onChange={setKey}
             />
-            <Action kind="primary" type="submit">
+            <Action kind="primary" type="submit" isDisabled={enter.isPending}>
               {texts.key.enter}
             </Action>
           </Form>
