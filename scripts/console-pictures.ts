@@ -122,7 +122,7 @@ async function operatorsWalk(page: Page, url: string, take: Take): Promise<void>
     ['sales', '/sales', 'main .card'],
     ['orders', '/orders', 'main .card p'],
     ['feeds', '/feeds', 'tbody tr'],
-    ['partners', '/partners', '.trend'],
+    ['partners', '/partners', 'tbody tr'],
     ['product', '/products/PR00001', '.time-line li'],
   ];
   for (const [name, path, shown] of isForReview ? [...views, ...others] : views) {

@@ -1,4 +1,7 @@
+import type { Schemas } from './api';
 import { amount, count } from './locale';
+
+type AttentionReason = Schemas['KnownAttentionReason'];
 
 /** Every text of the console. Functions take values; data of feeds is never part of a text. */
 export const texts = {
@@ -92,8 +95,7 @@ export const texts = {
       'A feed is a CSV file with one product per row. Try it with a sample of four rows: two are right, two have mistakes that you will mend.',
     sample: 'Try the sample feed',
     own: 'Send your own file',
-    latest: 'Latest feeds',
-    partners: 'Partners at a glance',
+    partners: 'Partners, those that need attention first',
   },
   send: {
     title: 'Send a feed',
@@ -293,6 +295,35 @@ export const texts = {
     loaded: 'Loaded',
     skipped: 'Skipped',
   },
+  attention: {
+    none: 'All is well',
+    names: {
+      last_run_failed: 'The last run failed',
+      withdrawals_blocked: 'Too many products would be withdrawn',
+      price_jump: 'Prices jumped',
+      no_prices: 'No prices',
+      source_failing: 'A source fails',
+      much_smaller: 'A much smaller feed',
+      many_skipped: 'Many rows skipped',
+      more_skipped: 'More rows skipped each time',
+      stale: 'No load for long',
+      never_run: 'A feed waits to be run',
+    } as Record<AttentionReason, string>,
+    since: (at: string) => `since ${at}`,
+    reasons: {
+      last_run_failed: (feeds) =>
+        feeds === 1 ? 'The last run failed' : `The last ${count(feeds)} runs failed`,
+      withdrawals_blocked: (products) => `Stopped: it would withdraw ${count(products)} products`,
+      price_jump: (products) => `Prices of ${count(products)} products jumped`,
+      no_prices: () => 'The last feed has no prices',
+      source_failing: (sources) => (sources === 1 ? 'A source fails' : `${count(sources)} sources fail`),
+      much_smaller: (rows) => `The last feed has ${count(rows)} rows fewer`,
+      many_skipped: (rows) => `Many rows skipped: ${count(rows)}`,
+      more_skipped: (rows) => `More rows skipped each time: ${count(rows)}`,
+      stale: (days) => (days === 1 ? 'No load for a day' : `No load for ${count(days)} days`),
+      never_run: (feeds) => (feeds === 1 ? 'A feed waits to be run' : `${count(feeds)} feeds wait to be run`),
+    } as Record<AttentionReason, (count: number) => string>,
+  },
   partners: {
     title: 'Partners',
     none: 'No partner has this name.',
@@ -301,11 +332,12 @@ export const texts = {
     products: 'Products',
     feeds: 'Feeds',
     last: 'Last load',
-    share: 'Skipped in the last feed',
-    trend: 'Share skipped, latest feeds',
-    trendOf: (shares: string[]) => `From old to new: ${shares.join(', ')}`,
+    lastFeed: 'Last feed',
     never: 'Never',
-    health: { good: 'Good', watch: 'Some rows skipped', bad: 'Many rows skipped', unknown: 'No load yet' },
+    attention: 'Needs attention',
+    reason: 'Needs attention because',
+    sort: 'Order',
+    sorts: { name: 'By name', attention: 'Those that need attention first' },
     export: 'Download its products',
     toCatalog: 'See its products',
     send: 'Send a feed',

@@ -1,3 +1,4 @@
+import type { paths } from '../../../generated/openapi';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { bodyOf, client, RequestError } from '../api';
 import { keepScope, keptScope } from '../session';
@@ -104,14 +105,16 @@ export const useFeeds = (query: {
     bodyOf(client.GET('/feeds', { params: { query: { ...query, cursor } } })),
   );
 
-export const usePartners = (q: string) =>
-  usePages(['partners', q], (cursor) =>
-    bodyOf(client.GET('/partners', { params: { query: { q: q || undefined, cursor } } })),
+type PartnersQuery = NonNullable<paths['/partners']['get']['parameters']['query']>;
+
+export const usePartners = (query: Pick<PartnersQuery, 'q' | 'attention' | 'sort_by'>) =>
+  usePages(['partners', query], (cursor) =>
+    bodyOf(client.GET('/partners', { params: { query: { ...query, cursor } } })),
   );
 
 /** The partner of a key that sees one only; empty with several or none; undefined until it is known. */
 export function useOnlyPartner(): string | undefined {
-  const [first] = usePartners('').data?.pages ?? [];
+  const [first] = usePartners({}).data?.pages ?? [];
   if (!first) return undefined;
   return first.items.length === 1 ? first.items[0]!.partner_name : '';
 }

@@ -3,49 +3,71 @@ import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client, download } from '../api';
 import { addressOf, useFilters } from '../data/address';
-import { useFeeds, usePartners } from '../data/queries';
-import { count, percent, time } from '../locale';
+import { usePartners } from '../data/queries';
+import { count, time } from '../locale';
 import { Action } from '../parts/action';
+import { Attention } from '../parts/attention';
 import { Failure } from '../parts/failure';
-import { Field } from '../parts/field';
+import { Choice, Field } from '../parts/field';
 import { More } from '../parts/more';
 import { Card, Loading, Page } from '../parts/page';
 import { Table } from '../parts/table';
-import { Trend } from '../parts/trend';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { FeedList } from './feeds';
 import { FormatList } from './formats';
 import { SourceList } from './sources';
 
+/** The partners by name, or those that need attention first, or those with one reason for it. */
 export function PartnersView() {
   const [read, write] = useFilters();
+  const { sort, sorts, reason } = texts.partners;
+  const { names } = texts.attention;
+  const known = Object.keys(names) as (keyof typeof names)[];
+  const sortBy = read('sort') === 'attention' ? 'attention' : 'name';
+  const attention = known.find((each) => each === read('attention'));
+  const list = usePartners({ q: read('q') || undefined, sort_by: sortBy, attention });
   return (
     <Page title={texts.partners.title}>
       <Card>
-        <Field label={texts.partners.search} value={read('q')} onChange={(q) => write({ q })} />
-        <PartnerTable search={read('q')} />
+        <div className="filters" role="search" aria-label={texts.feeds.filters}>
+          <Field label={texts.partners.search} value={read('q')} onChange={(q) => write({ q })} />
+          <Choice
+            label={reason}
+            value={attention ?? ''}
+            options={[['', texts.all], ...known.map((each) => [each, names[each]] as const)]}
+            onChange={(chosen) => write({ attention: chosen })}
+          />
+          <Choice
+            label={sort}
+            value={sortBy}
+            options={Object.entries(sorts)}
+            onChange={(chosen) => write({ sort: chosen })}
+          />
+        </div>
+        <PartnerTable list={list} />
       </Card>
     </Page>
   );
 }
 
-/** Partners with their health: the last load, the share of rows skipped, and its trend. */
-export function PartnerTable({ search }: { search: string }) {
-  const list = usePartners(search);
+/** Partners, and why they need attention. */
+export function PartnerTable({ list }: { list: ReturnType<typeof usePartners> }) {
   if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const partners = list.data.pages.flatMap(({ items }) => items);
   if (partners.length === 0) return <p className="muted">{texts.partners.none}</p>;
-  const { name, products, last, share, trend } = texts.partners;
+  const { name, attention, products, last, lastFeed } = texts.partners;
   return (
     <>
       <Table
         label={texts.partners.title}
         columns={[
           { title: name },
+          { title: attention },
           { title: products, isNumber: true },
-          ...[last, share, trend].map((title) => ({ title })),
+          { title: last },
+          { title: lastFeed },
         ]}
       >
         {partners.map((partner) => (
@@ -58,11 +80,7 @@ export function PartnerTable({ search }: { search: string }) {
 }
 
 function PartnerRow({ partner }: { partner: Schemas['Partner'] }) {
-  const { partner_name, products, last_completed_at } = partner;
-  const feeds = useFeeds({ partner_name, limit: 10 });
-  const shares = (feeds.data?.pages[0]?.items ?? [])
-    .flatMap(({ summary }) => (summary && summary.processed > 0 ? [summary.skipped / summary.processed] : []))
-    .reverse();
+  const { partner_name, products, last_completed_at, last_feed_id } = partner;
   return (
     <tr>
       <th scope="row">
@@ -70,31 +88,19 @@ function PartnerRow({ partner }: { partner: Schemas['Partner'] }) {
           <Value>{partner_name}</Value>
         </Link>
       </th>
+      <td>
+        <Attention partner={partner} />
+      </td>
       <td className="number">{count(products)}</td>
       <td>{last_completed_at ? time(last_completed_at) : texts.partners.never}</td>
       <td>
-        {feeds.isPending ? <span className="muted">{texts.none}</span> : <Health share={shares.at(-1)} />}
-      </td>
-      <td>
-        {shares.length > 1 && (
-          <Trend label={texts.partners.trendOf(shares.map((share) => percent(share)))} shares={shares} />
+        {last_feed_id ? (
+          <Link href={addressOf('feed', { feed: last_feed_id })}>{last_feed_id}</Link>
+        ) : (
+          texts.none
         )}
       </td>
     </tr>
-  );
-}
-
-/** Above this share of skipped rows, a feed needs attention. */
-const manySkipped = 0.05;
-
-function Health({ share }: { share: number | undefined }) {
-  const { good, watch, bad, unknown } = texts.partners.health;
-  if (share === undefined) return <span className="badge">{unknown}</span>;
-  const [kind, text] = share === 0 ? ['good', good] : share <= manySkipped ? ['watch', watch] : ['bad', bad];
-  return (
-    <>
-      <span className={`badge ${kind}`}>{text}</span> {percent(share)}
-    </>
   );
 }
 
@@ -138,6 +144,11 @@ export function PartnerView({ name }: { name: string }) {
             </div>
           ))}
         </dl>
+      )}
+      {partner.data && partner.data.attention.length > 0 && (
+        <Card title={texts.partners.attention}>
+          <Attention partner={partner.data} />
+        </Card>
       )}
       <Card title={texts.feeds.title}>
         <FeedList partner={name} />

@@ -62,7 +62,7 @@ const views = (): [path: string, shown: string][] => [
   [`/feeds/${feedId}/issues`, '.cell.marked'],
   [`/feeds/${feedId}/runs`, 'tbody tr'],
   [`/feeds/${feedId}/runs/1`, '.badge.update'],
-  ['/partners', '.trend'],
+  ['/partners', 'tbody tr'],
   ['/partners/Views', '.chart canvas'],
   ['/sources', 'tbody .badge.bad'],
   ['/sources?partner=Unknown', '.empty'],

@@ -1,0 +1,43 @@
+import { Link } from 'wouter';
+import type { Schemas } from '../api';
+import { addressOf } from '../data/address';
+import { time } from '../locale';
+import { texts } from '../texts';
+import { Value } from './value';
+
+type Reason = Schemas['KnownAttentionReason'];
+
+/** Reasons of which the products are right; the others are about products that are wrong or missing. */
+const mild: readonly string[] = ['many_skipped', 'more_skipped', 'stale', 'never_run'] satisfies Reason[];
+
+/** Where a partner's person finds what a reason is about. */
+function placeOf(reason: string, partner: string): string {
+  if (reason === 'source_failing') return addressOf('sources', { partner });
+  if (reason === 'last_run_failed' || reason === 'withdrawals_blocked')
+    return addressOf('feeds', { partner, status: 'failed' });
+  if (reason === 'never_run') return addressOf('feeds', { partner, status: 'processing' });
+  return addressOf('feeds', { partner });
+}
+
+/** Why a partner needs attention, worst first, each with a way to what it is about. */
+export function Attention({ partner }: { partner: Schemas['Partner'] }) {
+  if (partner.attention.length === 0) return <span className="badge good">{texts.attention.none}</span>;
+  return (
+    <ul className="plain">
+      {partner.attention.map(({ reason, since, count }) => {
+        const say = texts.attention.reasons[reason as Reason] as ((count: number) => string) | undefined;
+        return (
+          <li key={reason}>
+            <Link
+              href={placeOf(reason, partner.partner_name)}
+              className={`badge ${mild.includes(reason) ? 'watch' : 'bad'}`}
+            >
+              {say ? say(count) : <Value>{reason}</Value>}
+            </Link>{' '}
+            <span className="muted">{texts.attention.since(time(since))}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}

@@ -1,0 +1,73 @@
+import type { BrowserContext } from 'playwright-core';
+import { findUnreadable, startBrowser } from '../../support/browser';
+import { goToView, openConsole } from '../../support/console';
+import { startTestService, testKey, type TestService } from '../../support/service';
+
+const header = 'sku,product_name,price,currency\n';
+/** Ten rows, of which the first ones have no price that can be read. */
+const feed = (faulty: number) =>
+  header +
+  Array.from({ length: 10 }, (_, at) => `S-${at},Product ${at},${at < faulty ? 'x' : '5'},EUR\n`).join('');
+
+let service: TestService;
+let browser: BrowserContext;
+beforeAll(async () => {
+  browser = await startBrowser();
+  service = await startTestService();
+  await service.api.loadFeed(feed(0), 'Alder');
+  await service.api.loadFeed(feed(6), 'Birch');
+  await service.api.loadFeed(feed(0), 'Cedar');
+  await service.api.loadFeed(feed(6), 'Cedar', { max_skipped_percent: '10' });
+});
+
+const open = (path: string) => openConsole(browser, { url: service.url, key: testKey }, path);
+const isApi = (address: string) => !new URL(address).pathname.startsWith('/console');
+
+describe('the overview', () => {
+  it('shows why partners need attention, worst first, with one request', async () => {
+    await open('/');
+    const { page, requested } = await open('/');
+    await page.getByText('All is well').waitFor();
+
+    const rows = await page.locator('tbody tr').allInnerTexts();
+    expect(rows.map((row) => row.split('\n')[0]!.split('\t').slice(0, 1))).toEqual([['Cedar'], ['Birch'], ['Alder']]);
+    expect(rows[0]).toContain('The last run failed');
+    expect(rows[1]).toContain('Many rows skipped: 6');
+    expect(requested.filter(isApi).map((address) => new URL(address).pathname)).toEqual(['/partners']);
+  });
+
+  it('leads from a reason to what it is about', async () => {
+    const { page } = await open('/');
+    await page.getByRole('link', { name: 'The last run failed' }).click();
+
+    await page.getByRole('heading', { name: 'Feeds', exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Cedar' }).waitFor();
+    expect(await page.locator('tbody tr').count()).toBe(1);
+  });
+
+  it('follows the rules of accessibility, and so does a partner who needs attention', async () => {
+    const { page } = await open('/');
+    await page.getByText('All is well').waitFor();
+    expect(await findUnreadable(page)).toEqual([]);
+
+    await goToView(page, '/partners/Birch');
+    await page.getByText('Many rows skipped: 6').waitFor();
+    expect(await findUnreadable(page)).toEqual([]);
+  });
+});
+
+describe('the partners', () => {
+  it('are filtered by a reason, and ordered by what needs attention', async () => {
+    const { page } = await open('/partners');
+    await page.getByRole('link', { name: 'Alder' }).waitFor();
+    const names = () => page.locator('tbody th').allInnerTexts();
+    expect(await names()).toEqual(['Alder', 'Birch', 'Cedar']);
+
+    await page.getByLabel('Order').selectOption('Those that need attention first');
+    await page.waitForFunction(`document.querySelector('tbody th')?.textContent === 'Cedar'`);
+    await page.getByLabel('Needs attention because').selectOption('Many rows skipped');
+    await page.getByRole('link', { name: 'Cedar' }).waitFor({ state: 'detached' });
+    await page.getByRole('link', { name: 'Birch' }).waitFor();
+    expect(await names()).toEqual(['Birch']);
+  });
+});
