@@ -30,7 +30,11 @@ describe('the overview', () => {
     await page.getByText('All is well').waitFor();
 
     const rows = await page.locator('tbody tr').allInnerTexts();
-    expect(rows.map((row) => row.split('\n')[0]!.split('\t').slice(0, 1))).toEqual([['Cedar'], ['Birch'], ['Alder']]);
+    expect(rows.map((row) => row.split('\n')[0]!.split('\t').slice(0, 1))).toEqual([
+      ['Cedar'],
+      ['Birch'],
+      ['Alder'],
+    ]);
     expect(rows[0]).toContain('The last run failed');
     expect(rows[1]).toContain('Many rows skipped: 6');
     expect(requested.filter(isApi).map((address) => new URL(address).pathname)).toEqual(['/partners']);
@@ -64,7 +68,7 @@ describe('the partners', () => {
     expect(await names()).toEqual(['Alder', 'Birch', 'Cedar']);
 
     await page.getByLabel('Order').selectOption('Those that need attention first');
-    await page.waitForFunction(`document.querySelector('tbody th')?.textContent === 'Cedar'`);
+    await page.locator('tbody th').first().filter({ hasText: 'Cedar' }).waitFor();
     await page.getByLabel('Needs attention because').selectOption('Many rows skipped');
     await page.getByRole('link', { name: 'Cedar' }).waitFor({ state: 'detached' });
     await page.getByRole('link', { name: 'Birch' }).waitFor();
