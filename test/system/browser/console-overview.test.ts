@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 const open = (path: string) => openConsole(browser, { url: service.url, key: testKey }, path);
-const isApi = (address: string) => !new URL(address).pathname.startsWith('/console');
+const isApi = (address: string) => !/^\/(console|assets)\b/.test(new URL(address).pathname);
 
 describe('the overview', () => {
   it('shows why partners need attention, worst first, with one request', async () => {
