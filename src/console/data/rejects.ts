@@ -20,6 +20,9 @@ export interface RejectedRow {
 /** Rows that are kept together. */
 const blockRows = 500;
 
+/** How long the tab works without a pause. */
+const workMilliseconds = 30;
+
 /**
  * Rows of a file of rejects. They can be hundreds of thousands: the browser keeps them outside of the page's memory, which has a
  * line and a reason for each.
@@ -157,10 +160,15 @@ async function readRejects(
   const source = file.stream().getReader();
   const reader = new RejectsReader(feed.format_name);
   const rows = new RejectedRows();
+  let pausedAt = performance.now();
   for (let isEnd = false; !isEnd;) {
     const { value, done } = await source.read();
     isEnd = done;
     for (const cells of reader.read(decoder.decode(value, { stream: !done }), done)) rows.add(cells);
+    // Pieces that have been read already come without a pause, in which the tab could do nothing else.
+    if (performance.now() - pausedAt < workMilliseconds) continue;
+    await new Promise((resolve) => setTimeout(resolve));
+    pausedAt = performance.now();
   }
   rows.end();
   return new Rejects(reader.head!, rows, definition, feed.mode);
