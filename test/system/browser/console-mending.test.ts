@@ -248,9 +248,19 @@ describe('rejects of any kind', () => {
         },
         fill_down: [{ column: 'product_name', by: 'handle' }],
       },
-      csv: 'handle,title,size,sku,price\nm,Mug,S,M-S,1\nm,,L,M-L,x\nm,,XL,M-XL,3\n',
-      edits: [['price', 3, '2']],
-      loaded: { 'M-S': ['Mug S', 1], 'M-L': ['Mug L', 2], 'M-XL': ['Mug XL', 3] },
+      csv: 'handle,title,size,sku,price\nm,Mug,S,M-S,1\nm,,L,M-L,x\nm,,XL,M-XL,3\n"c"x,Cup,S,C-S,1\nc,,L,C-L,2\n',
+      edits: [
+        ['price', 3, '2'],
+        ['handle', 5, 'c'],
+        ['title', 6, 'Big cup'],
+      ],
+      loaded: {
+        'M-S': ['Mug S', 1],
+        'M-L': ['Mug L', 2],
+        'M-XL': ['Mug XL', 3],
+        'C-S': ['Cup S', 1],
+        'C-L': ['Big cup L', 2],
+      },
     },
   ])('load as they are shown: $kind', async ({ kind, csv, definition, edits, loaded }) => {
     const partner = `Any ${kind.replace(/\W+/g, ' ')}`;
