@@ -96,7 +96,8 @@ function differences(before: object, after: object): Omit<FormatChange, 'isColum
     .map((name) => ({ name, before: old[name], after: now[name] }));
 }
 
-const isSame = (one: unknown, other: unknown) => ordered(one) === ordered(other);
+/** Whether two values are the same JSON, in whatever order their members are. */
+export const isSame = (one: unknown, other: unknown) => ordered(one) === ordered(other);
 
 /** Writes a value as JSON, with the members of objects in order. */
 const ordered = (value: unknown): string | undefined =>

@@ -3,10 +3,19 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { applyAnswers, type Answers } from '../../feed-format/apply-answers';
 import type { Schemas } from '../api';
+import { addressOf } from '../data/address';
 import { removeDraft, type Draft } from '../data/draft';
 import { fetchFormats } from '../data/formats';
 import type { Definition } from '../data/mapping';
-import { asItIs, byMapping, changesBetween, freeName, type Proposal } from '../data/reading';
+import {
+  asItIs,
+  byMapping,
+  changesBetween,
+  defaultName,
+  freeName,
+  isSame,
+  type Proposal,
+} from '../data/reading';
 import { Cancelled } from '../data/send-form';
 import { inspectFeed, uploadFeed } from '../data/upload';
 import { useTransfer } from '../data/use-transfer';
@@ -32,6 +41,9 @@ interface Options {
   proposal: Proposal;
 }
 
+/** How the file is sent. */
+type Sent = Pick<Parameters<typeof uploadFeed>[0], 'mode' | 'format' | 'definition'>;
+
 /** Chooses how to read the file, and stores it; a definition that is new is saved with it. */
 export function ReadingForm({ draft, inspection, proposal }: Options) {
   const [, navigate] = useLocation();
@@ -48,7 +60,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
       ? (inspection.suggested_format ?? applyAnswers(inspection, answers))
       : (chosen?.definition ?? null);
   const definition = edited ?? suggested;
-  const isNew = definition !== null && (!chosen || changesBetween(chosen.definition, definition).length > 0);
+  const isNew = definition !== null && !isSame(chosen?.definition, definition);
   const ownName = chosen?.partner_name ? chosen.format_name : undefined;
   const name = typedName ?? ownName ?? freeName(formats);
 
@@ -72,26 +84,30 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
 
   const transfer = useTransfer();
   const upload = useMutation({
-    mutationFn: async (added: Definition | undefined) => {
-      // Without a format, the default one of the partner would apply.
-      const standard = formats.some(({ format_name }) => format_name === 'default') ? 'standard' : '';
-      const format = isNew ? name : reading || standard;
-      const feed = { ...draft, mode, format: format || undefined, definition: added };
-      const key = transfer.keyFor([draft.file.lastModified, mode, format, added]);
-      const receipt = await uploadFeed(feed, key, transfer.begin());
+    mutationFn: async (sent: Sent) => {
+      const key = transfer.keyFor([draft.file.lastModified, sent]);
+      const receipt = await uploadFeed({ ...draft, ...sent }, key, transfer.begin());
       await removeDraft();
       return receipt;
     },
-    onSuccess: ({ feed_id }) => navigate(`/feeds/${feed_id}/plan`),
+    onSuccess: ({ feed_id }) => navigate(addressOf('feed', { feed: feed_id, step: 'plan' })),
   });
+  // Without a format, the default one of the partner would apply.
+  const standard = formats.some(({ format_name }) => format_name === defaultName) ? 'standard' : undefined;
+  const sent: Sent = {
+    mode,
+    format: isNew ? name : reading || standard,
+    definition: isNew ? definition : undefined,
+  };
   const saved = useMutation({ mutationFn: () => fetchFormats(draft.partner) });
   /** Asks before a format is replaced. One that is the same is not saved again. */
   const store = async () => {
-    if (!isNew) return upload.mutate(undefined);
+    // Another attempt sends the same: the first one may have been accepted.
+    if (!isNew || (upload.error && isSame(upload.variables, sent))) return upload.mutate(sent);
     const latest = await saved.mutateAsync();
     const stored = latest.find((format) => format.format_name === name)?.definition;
-    if (!stored) return upload.mutate(definition);
-    if (changesBetween(stored, definition).length === 0) return upload.mutate(undefined);
+    if (!stored) return upload.mutate(sent);
+    if (isSame(stored, definition)) return upload.mutate({ ...sent, definition: undefined });
     setReplaced(stored);
   };
   const choose = (changed: string) => {
@@ -188,7 +204,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
           onClose={() => setReplaced(undefined)}
           onReplace={() => {
             setReplaced(undefined);
-            upload.mutate(definition);
+            upload.mutate(sent);
           }}
         />
       )}

@@ -209,6 +209,28 @@ describe('a saved format', () => {
     expect(requested.filter((url) => url.includes('/partners/'))).toEqual([]);
   });
 
+  it('is replaced once, with one feed, when the answer to the upload is lost', async () => {
+    await putFormat(service.api, 'Answered', 'default', corrected);
+    const { page } = await open('/send');
+    await chooseFile(page, 'Answered', 'feed.csv', german);
+    await priceColumn(page).selectOption('VK-Preis');
+    await page.route('**/feeds/upload', async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    await button(page, 'Store the file and preview').click();
+    await button(page, 'Replace it').click();
+    await page.getByRole('alert').waitFor();
+    await page.unroute('**/feeds/upload');
+    await button(page, 'Try again').click();
+    await page.getByRole('region', { name: 'What a run would change' }).getByText('9.99').waitFor();
+
+    expect((await service.api.get('/feeds?partner_name=Answered')).body.count).toBe(1);
+    expect(await formatsOf('Answered')).toMatchObject({
+      default: { columns: { price: { from: ['VK-Preis'] } } },
+    });
+  });
+
   it('is not the name of a guess: that is saved beside it', async () => {
     await putFormat(service.api, 'Beside', 'default', { columns: { sku: { from: ['Nr'] } } });
     const { page } = await open('/send');
