@@ -91,7 +91,15 @@ function RunRejects({ feed, code, run }: Options & { run: number }) {
           </Action>
         </div>
       )}
-      <Send feed={feed} run={run} rejects={rejects.data} edits={edits} onDone={() => keepEdits({})} />
+      <Send
+        feed={feed}
+        run={run}
+        rejects={rejects.data}
+        edits={edits}
+        onDone={(done) =>
+          keepEdits(Object.fromEntries(Object.entries(edits).filter(([place, text]) => done[place] !== text)))
+        }
+      />
     </Card>
   );
 }
@@ -101,8 +109,8 @@ interface SendOptions {
   run: number;
   rejects: Rejects;
   edits: Edits;
-  /** The edits are stored, or the reader does not want them. */
-  onDone: () => void;
+  /** These edits are stored, or the reader does not want them. */
+  onDone: (edits: Edits) => void;
 }
 
 /** Stores the changed rows as a feed of their own, and leads to what it would change. */
@@ -112,19 +120,19 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
   const transfer = useTransfer();
   const jobId = feed.validation_job_id;
   const send = useMutation({
-    mutationFn: async () => {
+    mutationFn: async (sent: Edits) => {
       if ((await fetchLastLoad(jobId)) !== run) {
         await queries.invalidateQueries({ queryKey: ['last-load', jobId] });
         return null;
       }
-      const text = mendedFile(rejects.head, await rejects.readMended(edits));
+      const text = mendedFile(rejects.head, await rejects.readMended(sent));
       const file = new File([text], `mended-${feed.feed_id}.csv`, { type: 'text/csv' });
       const mended = { partner: feed.partner_name, file, ...mendedFields(feed) };
-      return uploadFeed(mended, transfer.keyFor([run, edits]));
+      return uploadFeed(mended, transfer.keyFor([run, sent]), transfer.begin());
     },
-    onSuccess: (receipt) => {
+    onSuccess: (receipt, sent) => {
       if (!receipt) return;
-      onDone();
+      onDone(sent);
       navigate(addressOf('feed', { feed: receipt.feed_id, step: 'plan' }));
     },
   });
@@ -133,10 +141,14 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
     <>
       {send.error && <Failure error={send.error} />}
       <div className="actions">
-        <Action kind="primary" isDisabled={changed === 0 || send.isPending} onPress={() => send.mutate()}>
+        <Action
+          kind="primary"
+          isDisabled={changed === 0 || send.isPending}
+          onPress={() => send.mutate(edits)}
+        >
           {send.isPending ? texts.issues.sending : texts.issues.send}
         </Action>
-        <Action isDisabled={changed === 0 || send.isPending} onPress={onDone}>
+        <Action isDisabled={changed === 0 || send.isPending} onPress={() => onDone(edits)}>
           {texts.issues.discard}
         </Action>
         <Action
