@@ -52,6 +52,13 @@ export function parseAttentionCursor(cursor: string): AttentionPosition | undefi
   if (name === undefined) return undefined;
   if (reason === undefined) return { worst: null, partnerName: name };
   const severity = attentionReasons.findIndex((known) => known === reason) + 1;
-  if (severity === 0 || Number.isNaN(Date.parse(since!))) return undefined;
+  if (severity === 0 || !isTime(since!)) return undefined;
   return { worst: { severity, since: since! }, partnerName: name };
+}
+
+/** Tells whether PostgreSQL has this time: of a date that does not exist, `Date` makes another one. */
+function isTime(text: string): boolean {
+  const time = new Date(text);
+  const isDate = !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 19) === text.slice(0, 19);
+  return isDate && time.getUTCFullYear() > 0;
 }

@@ -1,3 +1,4 @@
+import { attentionReasons } from '../../src/partners/attention';
 import type { Client } from 'pg';
 import { startTestService, type TestService } from '../support/service';
 
@@ -100,6 +101,11 @@ const largestRowsSql = `
   from generate_series(1, ${rowsCount}) as n;
 
   insert into partners (partner_name) select lpad(cast(n as text), 200, '😀') from generate_series(1, ${rowsCount}) as n;
+
+  insert into partner_attention (partner_id, reason, severity, since, count)
+  select partner_id, reason, severity, now(), 1000000
+  from partners, unnest(array['${attentionReasons.join("', '")}']) with ordinality as known (reason, severity)
+  where partner_id % 2 = 0;
 `;
 
 interface Received {
@@ -156,6 +162,7 @@ const lists: [operation: string, path: string, items: number, id: string][] = [
   ['listWebhooks', '/webhooks?limit=100&', rowsCount, 'webhook_id'],
   ['listWebhookDeliveries', '/webhooks/1/deliveries?limit=100&', rowsCount, 'message_id'],
   ['listPartners', '/partners?limit=100&', rowsCount + 1, 'partner_name'],
+  ['listPartners by attention', '/partners?limit=100&sort_by=attention&', rowsCount + 1, 'partner_name'],
 ];
 
 describe('lists of the largest rows', () => {

@@ -1,7 +1,22 @@
+import type { Knex } from 'knex';
+import { attentionReasons, type AttentionReason } from '../../../src/partners/attention';
 import { holdsNul, filterTwice, limitTwice, wrongLimits } from '../../support/expectations';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
 const csv = 'sku,product_name\nA,A\nB,B\n';
+
+/** The entry of a value that is none of a list. */
+function notOneOf(parameter: string, input: string, values: readonly string[]) {
+  const quoted = values.map((value) => `'${value}'`);
+  const expected = `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`;
+  return {
+    type: 'enum',
+    loc: ['query', parameter],
+    msg: `Input should be ${expected}`,
+    input,
+    ctx: { expected },
+  };
+}
 
 const list = (service: TestService, query: Record<string, string> = {}) =>
   service.api.get(`/partners?${new URLSearchParams(query).toString()}`);
@@ -145,6 +160,116 @@ describe('GET /partners', () => {
         expect(namesOf(await unknown.get('/partners'))).toEqual([]);
       });
     });
+
+    describe('by attention', () => {
+      /** In the order of the list: worst reason, since when, name. */
+      const reasons: [name: string, ...reasons: [reason: AttentionReason, day: number][]][] = [
+        ['Zoe', ['last_run_failed', 2], ['stale', 1]],
+        ['Abe', ['last_run_failed', 3]],
+        ['Bob', ['last_run_failed', 3], ['many_skipped', 1]],
+        ['abe', ['last_run_failed', 3]],
+        ['Cyd', ['no_prices', 1]],
+        ['Dan/1', ['many_skipped', 1], ['never_run', 9]],
+        ['Eve', ['stale', 1]],
+        ['Ada'],
+        ['Ben'],
+        ['Émile'],
+      ];
+      const names = reasons.map(([name]) => name);
+      let service: TestService;
+      beforeAll(async () => {
+        service = await startTestService();
+        for (const [name, ...its] of reasons.toSorted(([a], [b]) => (a < b ? -1 : 1))) {
+          await service.api.uploadFeed(csv, name);
+          for (const [reason, day] of its)
+            await service.db.raw(
+              `insert into partner_attention (partner_id, reason, severity, since, count)
+               select partner_id, ?, ?, cast(? as timestamptz) + interval '123456 microseconds', 1
+               from partners where partner_name = ?`,
+              [reason, attentionReasons.indexOf(reason) + 1, `2026-03-0${day}T00:00:00Z`, name],
+            );
+        }
+      });
+
+      it('lists the worst first, then the longest, then by name, and the others behind', async () => {
+        const { body } = await list(service, { sort_by: 'attention' });
+
+        expect(namesOf({ body })).toEqual(names);
+        expect(body.items[0].attention).toEqual([
+          { reason: 'last_run_failed', since: '2026-03-02T00:00:00.123Z', count: 1 },
+          { reason: 'stale', since: '2026-03-01T00:00:00.123Z', count: 1 },
+        ]);
+        expect(namesOf(await list(service, { sort_by: 'name' }))).toEqual(names.toSorted());
+      });
+
+      it.each([1, 2, 3, 7, 9, 10])(
+        'returns each partner exactly once over all pages, %d at a time',
+        async (limit) => {
+          const seen: string[] = [];
+          let cursor: string | undefined = '';
+          while (cursor !== undefined) {
+            const page = await list(service, { sort_by: 'attention', limit: String(limit), cursor });
+            seen.push(...namesOf(page));
+            cursor = page.body.next_cursor;
+          }
+          expect(seen).toEqual(names);
+        },
+      );
+
+      it('continues after a position that no partner has any more', async () => {
+        const after = async (cursor: string) =>
+          namesOf(await list(service, { sort_by: 'attention', cursor }));
+
+        expect(await after('last_run_failed/2026-03-03T00:00:00.123456Z/Aby')).toEqual(names.slice(2));
+        expect(await after('price_jump/2020-01-01T00:00:00.000000Z/')).toEqual(names.slice(4));
+        expect(await after('many_skipped/2026-03-01T00:00:00.123456Z/Dan/1')).toEqual(names.slice(6));
+        expect(await after('//Baz')).toEqual(names.slice(8));
+      });
+
+      it.each<[Record<string, string>, string[]]>([
+        [{ attention: 'stale' }, ['Eve', 'Zoe']],
+        [{ attention: 'stale', sort_by: 'attention' }, ['Zoe', 'Eve']],
+        [{ attention: 'never_run', limit: '1' }, ['Dan/1']],
+        [{ attention: 'source_failing', sort_by: 'attention' }, []],
+        [{ attention: 'last_run_failed', q: 'AB' }, ['Abe', 'abe']],
+        [{ attention: '', q: 'a', sort_by: 'attention' }, ['Abe', 'abe', 'Ada']],
+      ])('filters by %j', async (query, found) => {
+        expect(namesOf(await list(service, query))).toEqual(found);
+      });
+
+      it('shows a key that is limited to a partner the reasons of this one only', async () => {
+        const limited = await withStoredKey(service, 'Eve', 'of Eve');
+
+        expect(namesOf(await limited.get('/partners?sort_by=attention'))).toEqual(['Eve']);
+        expect(namesOf(await limited.get('/partners?attention=last_run_failed'))).toEqual([]);
+      });
+
+      it('reads a page of the worst of thousands of partners by the index', async () => {
+        const own = await startTestService();
+        await own.db.raw(
+          `insert into partners (partner_name) select 'P' || number from generate_series(1, 20000) as number`,
+        );
+        await own.db.raw(
+          `insert into partner_attention (partner_id, reason, severity, since, count)
+           select partner_id, 'many_skipped', 7, now() - partner_id * interval '1 minute', 5 from partners`,
+        );
+        await own.db.raw('analyze partners, partner_attention');
+        const statements: { sql: string; bindings: Knex.Value[] }[] = [];
+        own.pool.on('query', (statement: (typeof statements)[0]) => {
+          if (statement.sql.includes('partner_attention')) statements.push(statement);
+        });
+
+        const { body } = await list(own, { sort_by: 'attention', limit: '2' });
+
+        expect(namesOf({ body })).toEqual(['P20000', 'P19999']);
+        const [{ sql, bindings }] = statements as [(typeof statements)[0]];
+        const text = `explain (analyze, timing off, format json) ${sql.replaceAll(/\$\d+/g, '?')}`;
+        const plan = JSON.stringify((await own.db.raw<{ rows: object[] }>(text, bindings)).rows);
+        expect(plan).toContain('partner_attention_worst');
+        const rows = [...plan.matchAll(/"Actual Rows":([0-9.]+)/g)].map(([, count]) => Number(count));
+        expect(Math.max(...rows)).toBeLessThan(100);
+      });
+    });
   });
 
   describe('400', () => {
@@ -159,6 +284,24 @@ describe('GET /partners', () => {
         expect(body).toEqual({ detail: 'Invalid cursor value.' });
       },
     );
+
+    it.each([
+      'Acme',
+      '/Acme',
+      'last_run_failed/Acme',
+      'last_run_failed/2026-03-03/Acme',
+      'last_run_failed/2026-13-03T00:00:00.000000Z/Acme',
+      'last_run_failed/2026-02-30T00:00:00.000000Z/Acme',
+      'last_run_failed/0000-01-01T00:00:00.000000Z/Acme',
+      'unknown/2026-03-03T00:00:00.123456Z/Acme',
+      '//\0',
+    ])('rejects a cursor that is none by attention: %j', async (cursor) => {
+      const service = await startTestService();
+
+      const { status, body } = await list(service, { sort_by: 'attention', cursor });
+
+      expect([status, body]).toEqual([400, { detail: 'Invalid cursor value.' }]);
+    });
   });
 
   describe('422', () => {
@@ -178,6 +321,9 @@ describe('GET /partners', () => {
       ['limit=5&limit=5', limitTwice],
       ['q=a&q=b', filterTwice('q')],
       ['q=%00', holdsNul('q', '\0')],
+      ['sort_by=products', notOneOf('sort_by', 'products', ['name', 'attention'])],
+      ['sort_by=', notOneOf('sort_by', '', ['name', 'attention'])],
+      ['attention=sick', notOneOf('attention', 'sick', attentionReasons)],
     ])('names the error of %s', async (query, entry) => {
       const { status, body } = await service.api.get(`/partners?${query}`);
 
