@@ -1,7 +1,7 @@
-import type { Schemas } from './api';
+import type { components } from '../../generated/openapi';
 import { amount, count } from './locale';
 
-type AttentionReason = Schemas['KnownAttentionReason'];
+type AttentionReason = components['schemas']['KnownAttentionReason'];
 
 /** Every text of the console. Functions take values; data of feeds is never part of a text. */
 export const texts = {
