@@ -498,7 +498,8 @@ export interface paths {
          * @description Reads the raw file and compares it with the catalog by the same code as a run, and changes nothing. The
          *     counters are those that a run would give now. Changes come in pages, in file order; each page is computed
          *     anew, so it shows changes of the catalog since the previous page. A page ends early when its values reach 1
-         *     MiB. A run that would fail is `status: failed`, also with 200.
+         *     MiB. A run that would fail is `status: failed`, also with 200. `max_withdrawn` and `allow_older` show what a run with
+         *     these would do.
          */
         post: operations["planJob"];
         delete?: never;
@@ -3313,6 +3314,11 @@ export interface components {
              *     ]
              */
             withheld_lines?: number[];
+            /**
+             * @description The newest `replace` feed of the collection, if a run would fail because it has been loaded since; `allow_older` confirms the run. Else absent.
+             * @example FD00012
+             */
+            newer_feed_id?: string;
             next_cursor?: components["schemas"]["ChangePosition"];
         };
         /**
@@ -6140,6 +6146,16 @@ export interface components {
          */
         LimitOfHundred: number;
         /**
+         * @description Maximum number of products that this run may withdraw, instead of the usual limit, also where it is lower. It confirms that none may be left. It holds for retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
+         * @example 3214
+         */
+        MaxWithdrawn: number;
+        /**
+         * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It holds for retries too. Empty counts as absent.
+         * @example false
+         */
+        AllowOlder: boolean;
+        /**
          * @description The `next_cursor` of the previous page. Empty counts as absent.
          * @example 100
          */
@@ -7107,12 +7123,12 @@ export interface operations {
                  * @description Maximum number of products that this run may withdraw, instead of the usual limit, also where it is lower. It confirms that none may be left. It holds for retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
                  * @example 3214
                  */
-                max_withdrawn?: number;
+                max_withdrawn?: components["parameters"]["MaxWithdrawn"];
                 /**
                  * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It holds for retries too. Empty counts as absent.
                  * @example false
                  */
-                allow_older?: boolean;
+                allow_older?: components["parameters"]["AllowOlder"];
             };
             header?: {
                 /**
@@ -7772,6 +7788,16 @@ export interface operations {
                  * @example 100
                  */
                 limit?: number;
+                /**
+                 * @description Maximum number of products that this run may withdraw, instead of the usual limit, also where it is lower. It confirms that none may be left. It holds for retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
+                 * @example 3214
+                 */
+                max_withdrawn?: components["parameters"]["MaxWithdrawn"];
+                /**
+                 * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It holds for retries too. Empty counts as absent.
+                 * @example false
+                 */
+                allow_older?: components["parameters"]["AllowOlder"];
                 /**
                  * @description The `next_cursor` of the previous page. Empty counts as absent.
                  * @example 100

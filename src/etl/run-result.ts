@@ -1,3 +1,4 @@
+import { formatId } from '../shared/ids';
 import { isNodeLost } from '../db/database';
 
 /** Counters of a run: processed = inserted + updated + unchanged + skipped, always. The names are those of the contract. */
@@ -78,6 +79,14 @@ export class PriceJumpLimit extends FeedFailure {
 /** Returns the prices that would have jumped in a failed run, if it failed because of that. */
 export function priceJumpsOf(error: unknown): number | undefined {
   return error instanceof PriceJumpLimit ? error.priceJumps : undefined;
+}
+
+/** A run of a `replace` feed that is older than what was loaded. */
+export class NewerFeed extends FeedFailure {
+  /** @param feedId - the newest that was loaded */
+  constructor(readonly feedId: number) {
+    super(`A newer feed (${formatId('FD', feedId)}) has been loaded since.`);
+  }
 }
 
 /** Returns what a failed run would have withdrawn, if it failed because of that. */

@@ -2,9 +2,8 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { productLayout } from '../db/layout';
 import type { CatalogChange } from '../partners/catalog-changes';
-import { formatId } from '../shared/ids';
 import type { FeedToRun } from './raw-file';
-import { FeedFailure, WithdrawalLimit, type RunCounters } from './run-result';
+import { FeedFailure, NewerFeed, WithdrawalLimit, type RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 
@@ -139,7 +138,5 @@ export async function checkAge(
     .max<{ feed_id: number | null }>('feed_id as feed_id')
     .first();
   const newestId = newest?.feed_id ?? 0;
-  if (newestId > feedId) {
-    throw new FeedFailure(`A newer feed (${formatId('FD', newestId)}) has been loaded since.`);
-  }
+  if (newestId > feedId) throw new NewerFeed(newestId);
 }

@@ -11,10 +11,10 @@ import { reserveJob, type Claim } from './claims.repository';
 import { failReservedRun } from './recovery';
 import { ConcurrencyLimit } from '../shared/concurrency-limit';
 import { FeedFailure, failedCounters } from '../etl/run-result';
-import type { FeedPlan, PlanPage } from './plan-feed';
+import type { FeedPlan, PlanPage, PlanTarget } from './plan-feed';
 import { type RejectsRequest, concurrentRejectsMax } from './rejects';
 import type { RunReport } from './run-feed';
-import type { TaskOutcome, RunTask, WorkerSettings } from './etl-worker';
+import type { PlanTask, TaskOutcome, RunTask, WorkerSettings } from './etl-worker';
 
 /** Idle timeout of the thread, after which its memory is free. */
 const idleMilliseconds = 60_000;
@@ -33,7 +33,7 @@ export interface EtlThread {
   /** Runs a job. If the thread crashes, its runs and plans are repeated one by one, each in its own thread. */
   run(claim: Claim): Promise<RunReport>;
   /** @throws FeedFailure; unavailable */
-  plan(jobId: number, page: PlanPage): Promise<FeedPlan>;
+  plan(target: PlanTarget, page: PlanPage): Promise<FeedPlan>;
   /** Sends the rejects of a run through `port`. @throws FeedFailure; unavailable, also when the thread crashes */
   sendRejects(request: RejectsRequest, port: MessagePort): Promise<void>;
   /** Returns the use of the thread's connection pool. */
@@ -94,13 +94,13 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
   }
 
   /** Repeats a plan whose thread crashed. @throws unavailable */
-  async function repeatPlan(task: { jobId: number; page: PlanPage }): Promise<TaskOutcome<FeedPlan>> {
+  async function repeatPlan(task: PlanTask): Promise<TaskOutcome<FeedPlan>> {
     const release = await acquireRepeat();
     try {
       return (await isolated.run(task, { name: 'plan' })) as TaskOutcome<FeedPlan>;
     } catch (error) {
       if (stopping || !isOutOfMemory(error)) throw unavailable(error);
-      log.error({ err: error, job_id: formatId('JV', task.jobId) }, 'ETL thread crashed in a plan');
+      log.error({ err: error, job_id: formatId('JV', task.target.jobId) }, 'ETL thread crashed in a plan');
       const counters = failedCounters(0);
       return {
         value: { failureReason: outOfMemory, counters, issueCounts: [], changes: [] },
@@ -130,11 +130,14 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
       }
     },
 
-    async plan(jobId, page) {
-      const task = { jobId, page };
+    async plan(target, page) {
+      const task = { target, page };
       const planned = shared.run(task, { name: 'plan' }).catch((error: unknown) => {
         if (stopping) throw unavailable(error);
-        log.error({ err: error, job_id: formatId('JV', jobId) }, 'ETL thread crashed, repeating its plan');
+        log.error(
+          { err: error, job_id: formatId('JV', target.jobId) },
+          'ETL thread crashed, repeating its plan',
+        );
         return repeatPlan(task);
       });
       return valueOf((await planned) as TaskOutcome<FeedPlan>);

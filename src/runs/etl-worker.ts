@@ -6,7 +6,7 @@ import { createLog } from '../shared/log';
 import type { Claim } from './claims.repository';
 import { openObjectStore, type StoreConfig } from '../storage/open-store';
 import { FeedFailure } from '../etl/run-result';
-import { planFeed, type FeedPlan, type PlanPage } from './plan-feed';
+import { planFeed, type FeedPlan, type PlanPage, type PlanTarget } from './plan-feed';
 import { streamRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
 import { runFeed, type RunContext, type RunReport } from './run-feed';
 import { sendThrough } from './thread-stream';
@@ -59,9 +59,15 @@ export async function run({ claim, claimed }: RunTask): Promise<RunReport> {
   return runFeed(claim, await getContext(), ({ jobId, revert }) => claimed.set([jobId, revert ?? 0]));
 }
 
+/** Task that plans a run. */
+export interface PlanTask {
+  target: PlanTarget;
+  page: PlanPage;
+}
+
 /** Plans a job; a task of the ETL thread. */
-export function plan({ jobId, page }: { jobId: number; page: PlanPage }): Promise<TaskOutcome<FeedPlan>> {
-  return toOutcome(async () => planFeed(jobId, page, await getContext()));
+export function plan({ target, page }: PlanTask): Promise<TaskOutcome<FeedPlan>> {
+  return toOutcome(async () => planFeed(target, page, await getContext()));
 }
 
 /** Sends the rejects of a run through `port`; a task of the ETL thread. */

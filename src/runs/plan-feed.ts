@@ -10,6 +10,7 @@ import {
   failedCounters,
   FeedFailure,
   failureReason,
+  NewerFeed,
   wouldWithdrawOf,
   type RunCounters,
 } from '../etl/run-result';
@@ -18,12 +19,16 @@ import { stageFeed, type StagedFeed } from '../etl/staging';
 import type { FeedToRun } from '../etl/raw-file';
 import { checkAge, checkSkipped, checkWithdrawals, countActive } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
+import type { RunTarget } from './queue.repository';
 import type { RunContext } from './run-feed';
 
 /** Page of the changes of a plan: at most `limit` after a position, fewer when they are long. */
 export interface PlanPage extends ChangePosition {
   limit: number;
 }
+
+/** The job to plan, and what the run may do. */
+export type PlanTarget = Pick<RunTarget, 'jobId' | 'maxWithdrawn' | 'allowOlder'>;
 
 /** Result of a dry run. */
 export interface FeedPlan {
@@ -36,6 +41,8 @@ export interface FeedPlan {
   next?: ChangePosition;
   /** First lines of unreadable rows, because of which nothing is withdrawn; at most 100. */
   withheldLines?: number[];
+  /** The newer feed because of which the run would fail. */
+  newerFeedId?: number;
 }
 
 /**
@@ -45,14 +52,14 @@ export interface FeedPlan {
  * @throws whatever the database throws
  */
 export async function planFeed(
-  jobId: number,
+  target: PlanTarget,
   page: PlanPage,
   { db, objectStore }: RunContext,
 ): Promise<FeedPlan> {
   // Digests and products must come from the same snapshot: no lock prevents their change.
   const trx = await beginTransaction(db, 'bulk', 'repeatable read');
   try {
-    return await planWithin(trx, jobId, page, objectStore);
+    return await planWithin(trx, target, page, objectStore);
   } finally {
     await trx.rollback();
   }
@@ -60,12 +67,16 @@ export async function planFeed(
 
 async function planWithin(
   trx: Knex.Transaction,
-  jobId: number,
+  { jobId, maxWithdrawn, allowOlder = false }: PlanTarget,
   page: PlanPage,
   objectStore: RunContext['objectStore'],
 ): Promise<FeedPlan> {
   const stats = new RunStats(false);
-  const feed = await getFeedToRun(trx, jobId);
+  const feed: FeedToRun = {
+    ...(await getFeedToRun(trx, jobId)),
+    maxWithdrawn: maxWithdrawn ?? null,
+    allowOlder,
+  };
   const digests = new PartnerDigests(trx, feed.partnerId);
   try {
     const staged = await stageFeed(trx, { objectStore, feed, digests }, stats);
@@ -88,6 +99,7 @@ async function planWithin(
       counters: failedCounters(stats.skipped),
       issueCounts: stats.issues.countsByCode,
       changes: [],
+      ...(error instanceof NewerFeed && { newerFeedId: error.feedId }),
     };
   } finally {
     digests.release();

@@ -70,7 +70,8 @@ export function runHandlers(
 
     async planJob({ path, query, caller, reply }) {
       const page = { limit: defaulted(query.limit), cursor: query.cursor };
-      return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page)));
+      const request = { maxWithdrawn: query.max_withdrawn, allowOlder: query.allow_older };
+      return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page, request)));
     },
 
     async revertRun({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
@@ -131,6 +132,7 @@ function planBody(plan: JobPlan): components['schemas']['JobPlan'] {
     count: plan.changes.length,
     items: plan.changes,
     withheld_lines: plan.withheldLines,
+    newer_feed_id: plan.newerFeedId,
     next_cursor: plan.nextCursor,
   };
 }

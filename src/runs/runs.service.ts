@@ -149,22 +149,25 @@ export interface JobPlan {
   issueCounts: RowIssueCount[];
   changes: ProductChange[];
   withheldLines?: number[];
+  newerFeedId?: string;
   nextCursor?: string;
 }
 
 /**
  * Plans a run of a validation job (dry run).
  * @param page - `limit` changes after `cursor`, the `nextCursor` of the previous page
- * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, invalid_query, unavailable
+ * @param request - what the run may do
+ * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, invalid_query, invalid_shape, unavailable
  */
 export async function planJob(
   { db, worker }: Pick<RunServices, 'db' | 'worker'>,
   id: string,
   scope: PartnerScope,
   page: { limit: number; cursor?: string },
+  request: RunRequest,
 ): Promise<JobPlan> {
   const position = parseChangePosition(page.cursor);
-  const target = await getRunTarget(db, id, scope);
+  const target = await getPermittedTarget(db, id, scope, request);
   const plan = await worker.plan(target, { ...position, limit: page.limit });
   return {
     jobId: formatId('JV', target.jobId),
@@ -175,6 +178,7 @@ export async function planJob(
     issueCounts: plan.issueCounts,
     changes: plan.changes,
     withheldLines: plan.withheldLines,
+    newerFeedId: plan.newerFeedId === undefined ? undefined : formatId('FD', plan.newerFeedId),
     nextCursor: plan.next && formatChangePosition(plan.next),
   };
 }

@@ -236,7 +236,8 @@ export function startRunWorker({
     async plan(target, page) {
       const release = await slots.acquire({ holder: holderOf(target), isLarge: target.isLarge });
       try {
-        return await thread.plan(target.jobId, page);
+        const { jobId, maxWithdrawn, allowOlder } = target;
+        return await thread.plan({ jobId, maxWithdrawn, allowOlder }, page);
       } finally {
         release();
       }

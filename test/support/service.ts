@@ -175,7 +175,7 @@ export async function startTestService(
 function etlInThisThread(context: RunContext): EtlThread {
   return {
     run: (claim) => runFeed(claim, context),
-    plan: (jobId, page) => planFeed(jobId, page, context),
+    plan: (target, page) => planFeed(target, page, context),
     sendRejects: async (request, port) => sendThrough(port, await streamRejects(request, context)),
     poolUse: () => poolUse(context.db),
     stop: () => Promise.resolve(),

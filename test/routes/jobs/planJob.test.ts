@@ -378,6 +378,15 @@ describe('POST /jobs/{job_id}/plan', () => {
   });
 
   describe('422', () => {
+    it('rejects a limit of withdrawals for a feed that withdraws nothing', async () => {
+      const { jobId } = await service.api.uploadFeed('sku,product_name\nA,Tent\n', 'Limits');
+
+      const { status, body } = await plan(jobId, '?max_withdrawn=1');
+
+      expect(status).toBe(422);
+      expect(body.detail).toMatchObject([{ type: 'not_replace', loc: ['query', 'max_withdrawn'] }]);
+    });
+
     it.each([
       ['-1', 'greater_than_equal', 'Input should be greater than or equal to 0', { ge: 0 }],
       ['1001', 'less_than_equal', 'Input should be less than or equal to 1000', { le: 1000 }],

@@ -165,6 +165,14 @@ describe('a run of a replace feed', () => {
     expect((await run(jobId, '?max_withdrawn=10')).status).toBe('failed');
     // The limit of one run is not that of the next.
     expect((await run(jobId)).status).toBe('failed');
+    for (const [query, status, withdrawn] of [
+      ['', 'failed', 0],
+      ['?max_withdrawn=10', 'failed', 0],
+      ['?max_withdrawn=11', 'completed', 11],
+    ] as const) {
+      const { body: plan } = await service.api.post(`/jobs/${jobId}/plan${query}`);
+      expect(plan).toMatchObject({ status, summary: { withdrawn } });
+    }
     expect(await run(jobId, '?max_withdrawn=11')).toMatchObject({
       status: 'completed',
       summary: { withdrawn: 11 },
@@ -222,7 +230,10 @@ describe('a run of a replace feed', () => {
     expect(job.message).toContain(`A newer feed (${feedId}) has been loaded since.`);
     expect(job.status).toBe('failed');
     const { body: plan } = await service.api.post(`/jobs/${jobId}/plan`);
-    expect(plan).toMatchObject({ status: 'failed', message: job.message });
+    expect(plan).toMatchObject({ status: 'failed', message: job.message, newer_feed_id: feedId, items: [] });
+    const { body: allowed } = await service.api.post(`/jobs/${jobId}/plan?allow_older=true`);
+    expect(allowed).toMatchObject({ status: 'completed', summary: { withdrawn: 1 } });
+    expect(allowed).not.toHaveProperty('newer_feed_id');
     expect(await run(jobId, '?allow_older=true')).toMatchObject({
       status: 'completed',
       summary: { withdrawn: 1 },
