@@ -5461,6 +5461,7 @@ export interface components {
         NotAllowed: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": components["headers"]["ErrorCode"];
                 [name: string]: unknown;
             };
             content: {
@@ -5471,6 +5472,7 @@ export interface components {
         ReadOnlyKey: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": components["headers"]["ErrorCode"];
                 [name: string]: unknown;
             };
             content: {
@@ -5486,6 +5488,7 @@ export interface components {
         PartnerNotAllowed: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": components["headers"]["ErrorCode"];
                 [name: string]: unknown;
             };
             content: {
@@ -5711,6 +5714,7 @@ export interface components {
         PartnerKey: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": components["headers"]["ErrorCode"];
                 [name: string]: unknown;
             };
             content: {
@@ -6218,6 +6222,11 @@ export interface components {
     };
     requestBodies: never;
     headers: {
+        /**
+         * @description Why the request was refused, for programs: `read_only_key` or `partner_not_allowed`. Others can be added; the text of the body is for people.
+         * @example read_only_key
+         */
+        ErrorCode: string;
         /**
          * @description The request's own `x-request-id` if it has 1 to 128 characters of `A-Za-z0-9._-`, else a new UUID. Quote it when you report a problem.
          * @example 0b6c9f4e-5b0c-4e0a-9a53-2f1f0a3b7c11

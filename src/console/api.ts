@@ -30,10 +30,16 @@ export class RequestError extends Error {
     readonly status: number,
     readonly body: unknown,
     readonly requestId: string | null,
+    /** Why it was refused, for decisions: the message is for people. null: the service does not say. */
+    readonly code: string | null,
   ) {
     super(detailOf(status, body));
   }
 }
+
+/** Makes the error of a response. @param header - returns a header by its name */
+export const refusalOf = (status: number, body: unknown, header: (name: string) => string | null) =>
+  new RequestError(status, body, header('x-request-id'), header('x-error-code'));
 
 /** Returns the body of a successful response. @throws RequestError; Error when the service cannot be reached */
 export async function bodyOf<Body>(
@@ -42,7 +48,7 @@ export async function bodyOf<Body>(
   const { data, error, response } = await sent.catch(() => {
     throw new Error(texts.failure.offline);
   });
-  if (!response.ok) throw new RequestError(response.status, error, response.headers.get('x-request-id'));
+  if (!response.ok) throw refusalOf(response.status, error, (name) => response.headers.get(name));
   return data as Body;
 }
 

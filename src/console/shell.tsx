@@ -8,6 +8,7 @@ import { useSeesAllPartners } from './data/queries';
 import type { SourcePath } from './data/sources';
 import { Action } from './parts/action';
 import { Boundary } from './parts/boundary';
+import { keepFocus } from './parts/keep-focus';
 import { Page } from './parts/page';
 import { signOut, useApiKey } from './session';
 import { texts } from './texts';
@@ -51,6 +52,7 @@ export function Shell() {
   useEffect(() => {
     if (!key) queries.clear();
   }, [key, queries]);
+  useEffect(keepFocus, []);
   if (!key) return <SignInView />;
   return (
     <>

@@ -83,6 +83,9 @@ export function errorReply(error: unknown): Reply {
       const seconds = expected.data.retryAfterSeconds ?? retryAfterSeconds;
       return makeReply(status, { detail: expected.message }, { 'Retry-After': seconds });
     }
+    case 'read_only_key':
+    case 'partner_not_allowed':
+      return makeReply(status, { detail: expected.message }, { 'x-error-code': expected.code });
     default:
       return makeReply(status, { detail: expected.message });
   }

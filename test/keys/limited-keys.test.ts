@@ -45,7 +45,10 @@ describe('a read-only key', () => {
       const before = await service.db('feeds').count('* as feeds');
       const orders = await service.db('orders').count('* as orders');
 
-      expect(await sendExample(reader, operation)).toMatchObject(readOnly);
+      const response = await sendExample(reader, operation);
+
+      expect(response).toMatchObject(readOnly);
+      expect(response.headers.get('x-error-code')).toBe('read_only_key');
 
       expect(await service.db('feeds').count('* as feeds')).toEqual(before);
       expect(await service.db('orders').count('* as orders')).toEqual(orders);

@@ -350,7 +350,9 @@ describe('a key that is limited to a partner', () => {
 
     expect((await limited.post('/orders', { partner_name: foreign, items: [] })).status).toBe(400);
     expect((await limited.post('/orders', { partner_name: foreign })).status).toBe(422);
-    expect(await limited.post('/orders', { partner_name: foreign, items })).toMatchObject(refusal);
+    const refused = await limited.post('/orders', { partner_name: foreign, items });
+    expect(refused).toMatchObject(refusal);
+    expect(refused.headers.get('x-error-code')).toBe('partner_not_allowed');
   });
 
   describe.each(['upload', 'inspect'] as const)('%s', (operation) => {

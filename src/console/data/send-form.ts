@@ -1,4 +1,4 @@
-import { RequestError, serviceUrl } from '../api';
+import { refusalOf, serviceUrl } from '../api';
 import { megabyte } from '../locale';
 import { apiKey, refuseKey } from '../session';
 import { texts } from '../texts';
@@ -45,7 +45,7 @@ export function sendForm<Body>(
       const body: unknown = request.response;
       if (status === 401) refuseKey();
       if (status >= 200 && status < 300) resolve(body as Body);
-      else reject(new RequestError(status, body, request.getResponseHeader('x-request-id')));
+      else reject(refusalOf(status, body, (name) => request.getResponseHeader(name)));
     };
     request.onerror = () => reject(new Error(lossOf(progress)));
     request.onabort = () => reject(new Cancelled());

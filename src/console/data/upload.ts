@@ -57,8 +57,14 @@ export function inspectFeed(
   );
 }
 
+/** What a run may do beyond the usual. */
+export interface RunPermissions {
+  max_withdrawn?: number;
+  allow_older?: boolean;
+}
+
 /** Queues a run of the job. */
-export const runJob = (jobId: string, query: { max_withdrawn?: number; allow_older?: boolean } = {}) =>
+export const runJob = (jobId: string, query: RunPermissions = {}) =>
   bodyOf(
     client.POST('/jobs/{job_id}/run', {
       params: { path: { job_id: jobId }, query, header: { Prefer: 'respond-async' } },

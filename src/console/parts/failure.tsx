@@ -6,7 +6,7 @@ import { Value } from './value';
 /** Says what went wrong, and offers a way out. */
 export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
   const isRequest = error instanceof RequestError;
-  const isReadOnly = isRequest && error.status === 403 && error.message.includes('read-only');
+  const isReadOnly = isRequest && error.code === 'read_only_key';
   return (
     <div role="alert" className="notice bad">
       <h2>{texts.failure.title}</h2>

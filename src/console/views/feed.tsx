@@ -66,7 +66,7 @@ function Head({ feed }: { feed: Schemas['Feed'] }) {
     );
   return (
     <div className="feed-head">
-      <Status status={status} />
+      <Status status={status} isUndone={feed.reverted_by !== undefined} />
       <Link href={addressOf('partner', { partner: partner_name })}>
         <Value>{partner_name}</Value>
       </Link>

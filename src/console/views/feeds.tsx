@@ -98,7 +98,7 @@ export function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string
         { title: uploaded },
       ]}
     >
-      {feeds.map(({ feed_id, partner_name, file_name, status: state, summary, uploaded_at }) => (
+      {feeds.map(({ feed_id, partner_name, file_name, status: state, summary, uploaded_at, reverted_by }) => (
         <tr key={feed_id}>
           <th scope="row">
             <Link href={addressOf('feed', { feed: feed_id, step: state === 'processing' ? 'plan' : 'run' })}>
@@ -114,7 +114,7 @@ export function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string
             </Link>
           </td>
           <td>
-            <Status status={state} />
+            <Status status={state} isUndone={reverted_by !== undefined} />
           </td>
           <td className="number">{summary ? count(summary.processed) : texts.none}</td>
           <td className="number">{summary ? count(summary.skipped) : texts.none}</td>

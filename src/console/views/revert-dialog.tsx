@@ -38,7 +38,8 @@ export function RevertDialog({ feed, run, onClose }: Options) {
   const undo = useMutation({
     mutationFn: () => revert({ on_conflict: conflicts.length > 0 ? 'skip' : 'fail' }),
     onSuccess: async () => {
-      await queries.invalidateQueries();
+      // The preview of an undone run is a refusal.
+      await queries.invalidateQueries({ predicate: ({ queryKey: [of] }) => of !== 'revert' });
       navigate(addressOf('feed', { feed: feed.feed_id, step: 'runs' }));
     },
   });

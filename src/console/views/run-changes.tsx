@@ -1,3 +1,4 @@
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
@@ -29,6 +30,14 @@ export function RunChangesView({ feed, run }: Options) {
       }),
     ),
   );
+  const runs = useQuery({
+    queryKey: ['runs', jobId, 'undone'],
+    queryFn: () =>
+      bodyOf(
+        client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { limit: 100 } } }),
+      ),
+  });
+  const undoing = runs.data?.items.find((each) => each.run === run)?.reverted_by;
   if (changes.isLoadingError) return <Failure error={changes.error} retry={() => void changes.refetch()} />;
   const first = changes.data?.pages[0];
   if (!first) return <Loading />;
@@ -36,13 +45,16 @@ export function RunChangesView({ feed, run }: Options) {
     <Card
       title={texts.runs.changes(run)}
       actions={
-        first.status === 'completed' && (
+        first.status === 'completed' &&
+        runs.data &&
+        undoing === undefined && (
           <Action kind="danger" onPress={() => setAsked(true)}>
             {texts.runs.revert}
           </Action>
         )
       }
     >
+      {undoing !== undefined && <p className="notice">{texts.run.undone(undoing)}</p>}
       {first.summary && <Summary summary={first.summary} />}
       <Changes
         items={changes.data!.pages.flatMap(({ items }) => items)}

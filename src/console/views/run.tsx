@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
+import { useEffect } from 'react';
 import { Label, ProgressBar } from 'react-aria-components';
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
@@ -7,12 +7,12 @@ import { bodyOf, client } from '../api';
 import { addressOf } from '../data/address';
 import { useJob } from '../data/queries';
 import { runJob } from '../data/upload';
+import { time } from '../locale';
 import { Action } from '../parts/action';
-import { Confirm } from '../parts/confirm';
 import { Failure } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
 import { Summary } from '../parts/summary';
-import { Value } from '../parts/value';
+import { Value, visible } from '../parts/value';
 import { texts } from '../texts';
 
 /** A run in progress, or the last one. */
@@ -28,7 +28,7 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
       ),
   });
   const run = useMutation({
-    mutationFn: (query: Parameters<typeof runJob>[1]) => runJob(jobId, query),
+    mutationFn: () => runJob(jobId),
     onSuccess: () => queries.invalidateQueries(),
   });
   const status = job.data?.status;
@@ -41,7 +41,8 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   if (job.error) return <Failure error={job.error} retry={() => void job.refetch()} />;
   if (!job.data || !runs.data) return <Loading />;
   const hasRun = status !== 'queued';
-  const last = runs.data.items.find((one) => one.status !== 'cancelled');
+  const last = runs.data.items.find(({ kind, status: how }) => kind === 'load' && how !== 'cancelled');
+  const undoing = runs.data.items.find(({ run: number }) => number === job.data.reverted_by);
   return (
     <Card title={texts.run.title}>
       {run.error && <Failure error={run.error} />}
@@ -49,16 +50,25 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
         <InProgress job={job.data} />
       ) : (
         <>
-          {status === 'completed' && <Completed feed={feed} job={job.data} run={last?.run} />}
-          {status === 'failed' && <Failed job={job.data} onRun={run.mutate} />}
-          {!hasRun && <p className="muted">{texts.run.notYet}</p>}
-          <Action
-            kind={status === 'completed' ? undefined : 'primary'}
-            isDisabled={run.isPending}
-            onPress={() => run.mutate({})}
-          >
-            {hasRun ? texts.run.again : texts.run.start}
-          </Action>
+          {status === 'completed' && (
+            <Completed feed={feed} job={job.data} run={last?.run} undoing={undoing} />
+          )}
+          {status === 'failed' && <Failed {...job.data} />}
+          {hasRun ? (
+            <Link
+              className={`button ${status === 'failed' ? 'primary' : ''}`}
+              href={addressOf('feed', { feed: feed.feed_id, step: 'plan' })}
+            >
+              {texts.run.preview}
+            </Link>
+          ) : (
+            <>
+              <p className="muted">{texts.run.notYet}</p>
+              <Action kind="primary" isDisabled={run.isPending} onPress={() => run.mutate()}>
+                {texts.run.start}
+              </Action>
+            </>
+          )}
         </>
       )}
     </Card>
@@ -96,14 +106,30 @@ function InProgress({ job }: { job: Schemas['Job'] }) {
   );
 }
 
-function Completed({ feed, job, run }: { feed: Schemas['Feed']; job: Schemas['Job']; run?: number }) {
+interface CompletedOptions {
+  feed: Schemas['Feed'];
+  job: Schemas['Job'];
+  run: number | undefined;
+  /** The run that has undone this one. */
+  undoing: Schemas['Run'] | undefined;
+}
+
+function Completed({ feed, job, run, undoing }: CompletedOptions) {
   const { summary } = job;
   return (
     <>
-      <p role="status" className="notice good">
-        {texts.run.done}.{' '}
-        {summary && (summary.skipped > 0 ? texts.run.skipped(summary.skipped) : texts.run.clean)}
-      </p>
+      {job.reverted_by === undefined ? (
+        <p role="status" className="notice good">
+          {texts.run.done}.{' '}
+          {summary && (summary.skipped > 0 ? texts.run.skipped(summary.skipped) : texts.run.clean)}
+        </p>
+      ) : (
+        <p role="status" className="notice">
+          {texts.run.undone(job.reverted_by)}
+          {undoing &&
+            ` ${texts.run.undoneBy(time(undoing.finished_at), visible(undoing.requested_by ?? ''))}`}
+        </p>
+      )}
       {summary && <Summary summary={summary} />}
       <div className="actions">
         {job.issue_counts.length > 0 && (
@@ -124,46 +150,14 @@ function Completed({ feed, job, run }: { feed: Schemas['Feed']; job: Schemas['Jo
   );
 }
 
-function Failed({
-  job,
-  onRun,
-}: {
-  job: Schemas['Job'];
-  onRun: (query: Parameters<typeof runJob>[1]) => void;
-}) {
-  const [isAsked, setAsked] = useState(false);
-  const withdrawn = job.summary?.would_withdraw;
-  const isOlder = job.message?.startsWith('A newer feed') ?? false;
-  const allow = () => {
-    setAsked(false);
-    onRun({ max_withdrawn: withdrawn });
-  };
+/** Why the run failed. What a confirmation can prevent is offered by the preview of the next one. */
+function Failed({ message }: Schemas['Job']) {
   return (
     <div role="alert" className="notice bad">
       <h3>{texts.run.failed}</h3>
       <p>
-        <Value>{job.message}</Value>
+        <Value>{message}</Value>
       </p>
-      {withdrawn !== undefined && (
-        <Action kind="danger" onPress={() => setAsked(true)}>
-          {texts.run.allow(withdrawn)}
-        </Action>
-      )}
-      {isOlder && <Action onPress={() => onRun({ allow_older: true })}>{texts.run.older}</Action>}
-      {withdrawn !== undefined && (
-        <Confirm
-          title={texts.run.allowTitle(withdrawn)}
-          isOpen={isAsked}
-          onClose={() => setAsked(false)}
-          actions={
-            <Action kind="danger" onPress={allow}>
-              {texts.run.allow(withdrawn)}
-            </Action>
-          }
-        >
-          <p>{texts.run.allowLead}</p>
-        </Confirm>
-      )}
     </div>
   );
 }

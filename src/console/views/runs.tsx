@@ -49,7 +49,7 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
               </th>
               <td>{texts.runs.kinds[run.kind]}</td>
               <td>
-                <Status status={run.status} />
+                <Status status={run.status} isUndone={run.reverted_by !== undefined} />
                 {run.reverted_by && <p className="muted">{texts.runs.revertedBy(run.reverted_by)}</p>}
                 {run.failure_reason && (
                   <p className="muted">

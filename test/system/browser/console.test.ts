@@ -234,11 +234,17 @@ describe("the partner's walk", () => {
     const { page } = await open(`/feeds/${feedId}/run`);
 
     await button(page, 'Run now').click();
-    await button(page, 'Withdraw 11 products').click();
+    await page.getByRole('link', { name: 'Preview, then run again' }).click();
+    await button(page, 'Preview a run that withdraws 11 products').click();
+    const plan = page.getByRole('region', { name: 'What a run would change' });
+    await plan.getByText('W-11').waitFor();
+    await page.reload();
+    await button(page, 'Run again').click();
     const dialog = page.getByRole('dialog', { name: 'Withdraw 11 products?' });
     await dialog.waitFor();
     expect(await findFaults(page)).toEqual([]);
-    await button(dialog as unknown as Page, 'Withdraw 11 products').click();
+    expect((await service.api.get('/products?partner_name=Withdrawing&limit=20')).body.count).toBe(12);
+    await dialog.getByRole('button', { name: 'Run again' }).click();
 
     await page.getByText('The run is complete').waitFor();
     expect((await service.api.get('/products?partner_name=Withdrawing')).body.count).toBe(1);

@@ -1,0 +1,194 @@
+import type { BrowserContext, Page } from 'playwright-core';
+import { findFaults, findUnreadable, startBrowser, type OpenPage } from '../../support/browser';
+import { openConsole } from '../../support/console';
+import { startUsedService, type ServiceProcess } from '../../support/process';
+
+let service: ServiceProcess;
+let browser: BrowserContext;
+beforeAll(async () => {
+  browser = await startBrowser();
+  service = await startUsedService();
+});
+
+const header = 'sku,product_name,price,currency\n';
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
+
+/** Opens a view; `refused` has the refusals that the page gets from then on. */
+async function open(path: string): Promise<OpenPage & { refused: string[] }> {
+  const opened = await openConsole(browser, { url: service.url!, key: service.key! }, path);
+  const refused: string[] = [];
+  opened.page.on('response', (response) => {
+    const path = new URL(response.url()).pathname;
+    if (response.status() >= 400) refused.push(`${response.status()} ${response.request().method()} ${path}`);
+  });
+  return { ...opened, refused };
+}
+
+/** Prices of a partner's products by sku, as the API has them. */
+async function pricesOf(partner: string): Promise<Record<string, number>> {
+  const { body } = await service.api.get(`/products?partner_name=${encodeURIComponent(partner)}`);
+  return Object.fromEntries(body.items.map(({ sku, price }: { sku: string; price: number }) => [sku, price]));
+}
+
+const focused = (page: Page) =>
+  page.evaluate<string>(
+    '(({ tagName, textContent }) => tagName + (tagName === "BODY" ? "" : ": " + textContent))(document.activeElement)',
+  );
+
+describe('a feed that was run before', () => {
+  it('is run again after a preview and a question only', async () => {
+    const older = await service.api.loadFeed(`${header}A-1,Tent,10,EUR\n`, 'Again');
+    await service.api.loadFeed(`${header}A-1,Tent,12,EUR\n`, 'Again');
+    const { page, refused } = await open(`/feeds/${older.feedId}/run`);
+
+    await link(page, 'Preview, then run again').click();
+    const row = page.getByRole('region', { name: 'What a run would change' }).locator('tbody tr').first();
+    await row.waitFor();
+    expect(await row.innerText()).toMatch(/A-1\s+Changed\s+Price\s+12\s+10/);
+    await button(page, 'Run again').click();
+    const dialog = page.getByRole('dialog', { name: 'Run this feed again?' });
+    await dialog.getByText('The file is of').waitFor();
+    expect(await findUnreadable(page)).toEqual([]);
+    await page.keyboard.press('Escape');
+    await dialog.waitFor({ state: 'detached' });
+    expect(await focused(page)).toBe('BUTTON: Run again');
+    expect(await pricesOf('Again')).toEqual({ 'A-1': 12 });
+
+    await button(page, 'Run again').click();
+    await dialog.getByRole('button', { name: 'Run again' }).click();
+    await page.getByText('The run is complete').waitFor();
+    expect(await pricesOf('Again')).toEqual({ 'A-1': 10 });
+    expect(refused).toEqual([]);
+  });
+
+  it('that is older than a complete one is run only where the preview has shown what that changes', async () => {
+    const replace = { mode: 'replace' };
+    const older = await service.api.loadFeed(`${header}A-1,Tent,10,EUR\n`, 'Older', replace);
+    const newer = await service.api.loadFeed(`${header}A-1,Tent,12,EUR\nB-1,Lamp,5,EUR\n`, 'Older', replace);
+    const { page } = await open(`/feeds/${older.feedId}/plan`);
+
+    await page.getByText(`A newer feed (${newer.feedId}) has been loaded since.`).waitFor();
+    expect(await button(page, 'Run again').count()).toBe(0);
+    expect(await findFaults(page)).toEqual([]);
+    await button(page, 'Preview a run although a newer feed was loaded').click();
+    const plan = page.getByRole('region', { name: 'What a run would change' });
+    await plan.getByText('B-1').waitFor();
+    expect(await pricesOf('Older')).toEqual({ 'A-1': 12, 'B-1': 5 });
+    await button(page, 'Run again').click();
+    await page.getByRole('dialog').getByText('A newer complete feed was loaded since').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Run again' }).click();
+
+    await page.getByText('The run is complete').waitFor();
+    expect(await pricesOf('Older')).toEqual({ 'A-1': 10 });
+  });
+});
+
+describe('an undone run', () => {
+  it('is called so everywhere, asks for nothing that is refused, and is not undone twice', async () => {
+    await service.api.loadFeed(`${header}A-1,Tent,10,EUR\nB-1,Lamp,5,EUR\n`, 'Undoing');
+    const { feedId, jobId } = await service.api.loadFeed(
+      `${header}A-1,Tent,12,EUR\nC-1,Mat,7,EUR\n`,
+      'Undoing',
+    );
+    const { page, refused } = await open(`/feeds/${feedId}/runs/1`);
+    await button(page, 'Undo this run').click();
+    await page.getByRole('dialog').getByText('C-1').waitFor();
+    await button(page, 'Undo the run').click();
+
+    await page.getByText('Undone by run 2').waitFor();
+    expect(await focused(page)).not.toBe('BODY');
+    expect(await pricesOf('Undoing')).toEqual({ 'A-1': 10, 'B-1': 5 });
+    const { body: job } = await service.api.get(`/jobs/${jobId}`);
+    expect(job).toMatchObject({ status: 'completed', reverted_by: 2 });
+    const badges = page.locator('.badge');
+    expect(await badges.allInnerTexts()).toEqual(['Undone', 'Completed', 'Undone']);
+    await link(page, 'Run').click();
+    await page.getByText('Run 2 has undone it').waitFor();
+    await page.getByText(/Undone on .+ by /).waitFor();
+    expect(await page.getByText('The run is complete').count()).toBe(0);
+    await link(page, 'See what it changed').click();
+    await page.getByRole('heading', { name: 'What run 1 changed' }).waitFor();
+    await page.getByText('Run 2 has undone it').waitFor();
+    expect(await button(page, 'Undo this run').count()).toBe(0);
+    await link(page, 'Feeds').click();
+    const row = page.locator('tbody tr', { hasText: feedId });
+    await row.waitFor();
+    expect(await row.locator('.badge').innerText()).toBe('Undone');
+    await page.waitForLoadState('networkidle');
+    expect(refused).toEqual([]);
+  });
+
+  it('has counts that add up to its rows, each product in one of them', async () => {
+    const numbers = Array.from({ length: 30 }, (_, at) => at);
+    const feed = (from: number, price: string) =>
+      header +
+      numbers
+        .slice(from)
+        .map((at) => `A-${at},Tent,${price},EUR\n`)
+        .join('');
+    await service.api.loadFeed(feed(0, '10'), 'Counted');
+    const { feedId, jobId } = await service.api.loadFeed(feed(5, '9'), 'Counted', { mode: 'replace' });
+    const { body: undone } = await service.api.post(`/jobs/${jobId}/revert?run=1`);
+    // The restored ones are among the updated ones.
+    expect(undone.summary).toMatchObject({ processed: 30, updated: 30, restored: 5 });
+    const { page } = await open(`/feeds/${feedId}/runs/2`);
+    await page.locator('.counts').waitFor();
+
+    const counts = (await page.locator('.count').allInnerTexts()).map((text) => text.split('\n'));
+    expect(Object.fromEntries(counts.map(([name, count]) => [name, Number(count)]))).toEqual({
+      Rows: 30,
+      New: 0,
+      Changed: 25,
+      Unchanged: 0,
+      Skipped: 0,
+      Restored: 5,
+    });
+    expect(await page.locator('tbody .badge.restore').count()).toBe(5);
+    expect(await page.locator('tbody .badge.update').count()).toBe(25);
+  });
+});
+
+describe('the focus', () => {
+  it('does not fall to the body when what had it goes', async () => {
+    const { feedId } = await service.api.uploadFeed(`${header}A-1,Tent,x,EUR\nA-2,Lamp,1,EUR\n`, 'Focused');
+    await service.api.put('/partners/Focused/formats/own', { columns: { sku: { from: ['Nr'] } } });
+    const { page } = await open(`/feeds/${feedId}/plan`);
+    const press = async (name: string, role: 'button' | 'link' = 'button') => {
+      await page.getByRole(role, { name, exact: true }).last().focus();
+      await page.keyboard.press('Enter');
+    };
+
+    await button(page, 'Run now').waitFor();
+    await press('Run now');
+    await page.getByText('The run is complete').waitFor();
+    expect(await focused(page)).toBe(`H1: Feed ${feedId}`);
+    await press('See why, and mend them', 'link');
+    await page.getByRole('textbox').first().waitFor();
+    expect(await focused(page)).toBe(`H1: Feed ${feedId}`);
+    // The rows of another reason.
+    await page.locator('.reasons button').first().focus();
+    await page.keyboard.press('Enter');
+    expect(await focused(page)).toMatch(/^BUTTON: /);
+
+    await page.goto(`${service.url!}/console/partners/Focused`);
+    await press('Delete the format own');
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByText('This partner has no format').or(page.locator('.empty')).last().waitFor();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expect(await focused(page)).toBe('H2: Formats');
+  });
+
+  it('comes to what is loaded in place of a failure', async () => {
+    const { page } = await open('/');
+    await page.route('**/orders?*', (route) => route.fulfill({ status: 400, json: { detail: 'Broken' } }));
+    await link(page, 'Orders').click();
+    await button(page, 'Try again').waitFor();
+    await page.unrouteAll();
+    await button(page, 'Try again').focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor({ state: 'detached' });
+    expect(await focused(page)).toBe('H1: Orders');
+  });
+});
