@@ -1503,7 +1503,7 @@ export interface components {
          * @description Reasons for attention in this version, worst first, and what `count` counts.
          *
          *     A *load* is the last completed run of a feed, of those that were not undone; the *last load* is the one that ended last. The
-         *     100 newest feeds of a partner count, and the last 20 runs of each. A file of corrected rows, which has the columns `_line` and `_codes` of
+         *     50 newest feeds of a partner count, and the last 20 runs of each. A file of corrected rows, which has the columns `_line` and `_codes` of
          *     `downloadJobRejects`, is no load of its own: the rows that it loads are taken off the skipped rows of the load before it.
          *
          *     - `last_run_failed`: the last run has failed. Counts the feeds whose run failed since the last run that completed.

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../../src/db/database';
 import { checkAttention, keepAttention, onePartner } from '../../src/partners/keep-attention';
@@ -336,6 +337,39 @@ describe('the periodic check', () => {
 
     expect(await reasonsOf('Both')).toEqual({});
   });
+});
+
+describe('the statement that finds the reasons', () => {
+  it.each(['without statistics', 'with statistics of an empty table', 'with statistics'])(
+    'reads feeds, jobs and runs by index, %s',
+    async (what) => {
+      const own = await startTestService();
+      if (what.endsWith('empty table')) await own.db.raw('analyze');
+      await own.api.loadFeed(feedOf(3), 'Acme');
+      await own.db.raw(`
+        insert into partners (partner_name) select 'P' || n from generate_series(1, 2000) as n;
+        insert into feeds (partner_id, filename, content_type, raw_file_bucket, raw_file_object_key, sha256, size_bytes)
+        select partner_id, 'f', 'text/csv', 'b', partner_id || '-' || n, sha256(cast('x' as bytea)), 1
+        from partners, generate_series(1, 10) as n where partner_name <> 'Acme';
+        insert into validation_jobs (feed_id) select feed_id from feeds where filename = 'f';
+        insert into runs (job_id, run, status, finished_at, processed, inserted, updated, unchanged, skipped)
+        select job_id, 1, 'completed', now(), 1, 1, 0, 0, 0 from validation_jobs where status = 'queued'`);
+      if (what === 'with statistics') await own.db.raw('analyze');
+      const statements: { sql: string; bindings: Knex.Value[] }[] = [];
+      own.pool.on('query', (statement: (typeof statements)[0]) => {
+        if (statement.sql.includes('insert into partner_attention')) statements.push(statement);
+      });
+      await keepAttention(own.db, onePartner(1));
+
+      const [{ sql, bindings }] = statements as [(typeof statements)[0]];
+      const text = `explain (costs off) ${sql.replaceAll(/\$\d+/g, '?')}`;
+      const { rows } = await own.db.raw<{ rows: Record<string, string>[] }>(text, bindings);
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+
+      expect(plan).toContain('runs_pkey');
+      expect(plan).not.toMatch(/Seq Scan on (feeds|validation_jobs|runs)/);
+    },
+  );
 });
 
 describe('partner.attention', () => {

@@ -116,9 +116,13 @@ export class SteppedRun {
       // A COPY hands its stream over at once.
       if (!isOfRun || text === undefined) return query(...args);
       this.statement = text;
-      this.resume = () => query(...args);
+      // Without a callback, the caller waits for a promise.
+      const result =
+        typeof args.at(-1) === 'function'
+          ? void (this.resume = () => query(...args))
+          : new Promise((resolve) => (this.resume = () => resolve(query(...args))));
       this.onHalt();
-      return undefined;
+      return result;
     };
     connection.query = stopped as Client['query'];
     return connection;
