@@ -88,7 +88,12 @@ const steps: fc.Arbitrary<Step[]> = fc.oneof(
   {
     weight: 1,
     arbitrary: fc
-      .tuple(fc.array(fc.tuple(upload, runOf(fc.constant(0)), count(40)), { minLength: 3, maxLength: 4 }))
+      .tuple(
+        fc.array(fc.tuple(upload, runOf(fc.constant(0)), fc.constantFrom(0, 3, 6, 9, 12, 30)), {
+          minLength: 3,
+          maxLength: 4,
+        }),
+      )
       .map(([loads]) =>
         loads.flatMap(([each, run], at): Step[] => [
           { ...each, mode: 'upsert', source: null },
