@@ -173,6 +173,7 @@ describe('the numbers of partners', () => {
         feeds: 4,
         last_feed_id: 'FD00005',
         last_completed_at: job.finished_at,
+        attention: [],
       },
       expect.objectContaining({ partner_name: 'Cedar', products: 0, feeds: 1 }),
     ]);

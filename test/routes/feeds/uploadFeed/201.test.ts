@@ -83,6 +83,7 @@ describe('POST /feeds/upload', () => {
         is_collection_named: false,
         format_name: null,
         format_definition: null,
+        source_name: null,
         max_skipped_percent: null,
         max_price_jump_percent: null,
         last_completed_at: null,
