@@ -151,7 +151,8 @@ export interface paths {
          *
          *     With `format` or `format_definition`, which must precede the file, the answer is that of an upload with this format: its
          *     refusal, headers, rows, issues and `sample`. Without them, the partner's format `default` is not applied; `format=default` does
-         *     so.
+         *     so. With `mode`, which must precede the file too, it is that of an upload with this mode: for `update`, a file needs no
+         *     `product_name`. Suggestions and doubts are those of `upsert`.
          *
          *     A file that is named `.gz` and is gzip is unpacked, within the limit of an upload, and `inspected_bytes` counts what
          *     was unpacked. If it is broken or not complete, `hint` says so.
@@ -1266,11 +1267,12 @@ export interface components {
             max_price_jump_percent?: components["schemas"]["MaxPriceJumpPercent"];
             file: components["schemas"]["FeedFile"];
         };
-        /** @description The multipart form of an inspection. `format` and `format_definition` must precede the file. */
+        /** @description The multipart form of an inspection. `format`, `format_definition` and `mode` must precede the file. */
         FeedInspectionUpload: {
             partner_name: components["schemas"]["PartnerName"];
             format?: components["schemas"]["FormatName"];
             format_definition?: components["schemas"]["SentDefinition"];
+            mode?: components["schemas"]["LoadMode"];
             file: components["schemas"]["FeedFile"];
         };
         /**
@@ -4428,7 +4430,7 @@ export interface components {
              */
             sku: string;
             /**
-             * @description The display name.
+             * @description The display name; empty where a feed with mode `update` leaves it.
              * @example Two-person tent
              */
             product_name: string;

@@ -6,18 +6,21 @@ import type { FormatDefinition } from '../feed-format/format-definition';
 import type { NamedHeader } from '../feed-format/header';
 import { shiftedOffsets } from '../feed-format/line-offsets';
 import { trimText } from '../feed-format/text';
+import type { LoadMode } from '../feed-format/load-options';
 import { MalformedGzip } from '../feed-format/unpack';
 import { invalidFeedFile, notCsv } from '../shared/errors';
+import { rejectsToReplace } from './checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';
 import type { FileBeginning } from './inspected-beginning';
 import { inspectHeadersMax, type FileReading, type InspectedHeader } from './inspection';
 import type { FilePart } from './upload-form';
 
-/** Reads a file by its format, as an upload with mode `upsert` and its run do. */
+/** Reads a file by its format, as an upload and its run do. @throws invalid_shape if the mode is not one for the file */
 export async function inspectByFormat(
   { fileName, mediaType }: FilePart,
   { bytes, complete, isBlank, gzip }: FileBeginning,
   definition: FormatDefinition,
+  mode: LoadMode,
 ): Promise<FileReading> {
   const isFile = isCsvFile(fileName, mediaType, true);
   const refused = (problem: string): FileReading => ({
@@ -31,10 +34,11 @@ export async function inspectByFormat(
     return refused(`CSV file must be ${encodingName(encoding)} encoded.`);
   }
   if (isBlank || (complete && trimText(text.toString()) === '')) return refused('Uploaded file is empty.');
-  const header = readFormatHeader(text, definition);
+  const header = readFormatHeader(text, definition, mode);
   if ('problem' in header) return refused(header.problem);
+  if (mode === 'replace' && header.codes !== undefined) throw rejectsToReplace();
   header.reading!.offsets = shiftedOffsets(0);
-  const rows = await inspectRows(text, complete, header);
+  const rows = await inspectRows(text, complete, header, { mode });
   return {
     refusal: isFile ? null : notCsv().message,
     isRefused: false,

@@ -5,8 +5,16 @@ import { skuIssue } from '../etl/reject-staged';
 import { keepLastRow } from '../etl/repeated-skus';
 import { RowIssueLog, type RecordPlace, type RowIssue, type RowIssueCount } from '../etl/row-issues';
 import { FeedFailure } from '../etl/run-result';
-import { transformRecord, type LoadableValues, type RowOutcome } from '../etl/transform';
+import {
+  keptValue,
+  transformRecord,
+  type LoadableValues,
+  type ProductValues,
+  type RowOutcome,
+} from '../etl/transform';
+import { productColumns } from '../feed-format/columns';
 import type { NamedHeader } from '../feed-format/header';
+import type { LoadMode } from '../feed-format/load-options';
 import { ConcurrencyLimit } from '../shared/concurrency-limit';
 
 /** Bytes parsed before yielding to the event loop: all of them take up to a second. */
@@ -37,21 +45,27 @@ const oneAtATime = new ConcurrencyLimit({ capacity: 1, maxWaiting: Infinity, wha
 
 type PlacedOutcome = RowOutcome & { place: RecordPlace };
 
+/** How rows are inspected. */
+interface InspectionOptions {
+  rowsMax?: number;
+  mode?: LoadMode;
+}
+
 /** Transforms the rows as a run does. Drops the last row of a truncated file: it may be incomplete. */
 export function inspectRows(
   bytes: Buffer,
   complete: boolean,
   header: NamedHeader,
-  rowsMax = inspectRowsMax,
+  options: InspectionOptions = {},
 ): Promise<InspectedRows> {
-  return oneAtATime.run({ holder: 'inspections' }, () => transformRows(bytes, complete, header, rowsMax));
+  return oneAtATime.run({ holder: 'inspections' }, () => transformRows(bytes, complete, header, options));
 }
 
 async function transformRows(
   bytes: Buffer,
   complete: boolean,
   header: NamedHeader,
-  rowsMax: number,
+  { rowsMax = inspectRowsMax, mode }: InspectionOptions,
 ): Promise<InspectedRows> {
   const log = new RowIssueLog();
   /** By sku, in file order. */
@@ -77,7 +91,7 @@ async function transformRows(
     (record) => {
       if (pending) addRow(pending);
       const { line, lastLine, row } = record;
-      pending = { place: { line, lastLine, row }, ...transformRecord(record, header) };
+      pending = { place: { line, lastLine, row }, ...transformRecord(record, header, mode) };
       return null;
     },
   );
@@ -93,12 +107,19 @@ async function transformRows(
     rowCount,
     rows: [...loaded.values()]
       .slice(0, rowsMax)
-      .map(({ place: { line, row }, values }) => ({ line, row, values: values as InspectedRow['values'] })),
+      .map(({ place: { line, row }, values }) => ({ line, row, values: shownValues(values) })),
     issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
     issueCounts: log.countsByCode,
     // In a truncated file, the rest may close the quote.
     runFailure: complete ? runFailure : null,
   };
+}
+
+/** Shows nothing where an update leaves the stored value; a name is a text, empty then. */
+function shownValues(values: LoadableValues): InspectedRow['values'] {
+  const shown: ProductValues = { ...values };
+  for (const column of productColumns) if (shown[column] === keptValue(column)) shown[column] = null;
+  return { ...shown, sku: values.sku, product_name: shown.product_name ?? '' };
 }
 
 async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Promise<string | null> {

@@ -3,6 +3,7 @@ import { productColumns } from '../feed-format/columns';
 import { firstRecords, readFormatHeader } from '../etl/format-header';
 import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
+import type { LoadMode } from '../feed-format/load-options';
 import { applyMergePatch } from '../feed-format/merge-patch';
 import { shiftedOffsets } from '../feed-format/line-offsets';
 import { guessHeaderNames, readHeader } from '../feed-format/header';
@@ -37,7 +38,7 @@ export async function inspectFeed(
 ): Promise<FeedInspection> {
   return admitUpload(body, admission, {
     // Without `format`, the file is to be described as it is.
-    options: { loadFields: ['format'], hasDefaultFormat: false },
+    options: { loadFields: ['format', 'mode'], hasDefaultFormat: false },
     refuse: async ({ form, file, readRest }) => {
       await readBeginning(file, fileBytesMax);
       await readRest();
@@ -50,6 +51,7 @@ export async function inspectFeed(
       form.finish();
       return inspectFile(file, beginning, {
         format: (decided as FeedFormat | null)?.definition,
+        mode: form.loadOptions.mode,
         defaultCurrency,
       });
     },
@@ -59,7 +61,11 @@ export async function inspectFeed(
 async function inspectFile(
   part: FilePart,
   file: FileBeginning,
-  { format, defaultCurrency }: { format: FormatDefinition | undefined; defaultCurrency: string },
+  {
+    format,
+    mode,
+    defaultCurrency,
+  }: { format: FormatDefinition | undefined; mode: LoadMode; defaultCurrency: string },
 ): Promise<FeedInspection> {
   const { complete, isBlank } = file;
   const bytes = complete ? file.bytes : file.bytes.subarray(0, lastCharacterEnd(file.bytes));
@@ -69,8 +75,8 @@ async function inspectFile(
     : detectFormat(bytes, { split: firstRecords, complete, defaultCurrency });
   const shown = detection?.draft?.columns.sku ? await rowsOfDraft(detection, complete) : undefined;
   const { refusal, isRefused, read } = format
-    ? await inspectByFormat(part, { ...file, bytes }, format)
-    : await inspectWithoutFormat(part, { ...file, bytes }, encoding);
+    ? await inspectByFormat(part, { ...file, bytes }, format, mode)
+    : await inspectWithoutFormat(part, { ...file, bytes }, { encoding, mode });
   const text = encoding === 'utf-8' ? bytes : (detection?.text ?? Buffer.alloc(0));
   const wayOut = isRefused && !isBlank && !read ? fileHint(bytes) : null;
   return {
@@ -97,16 +103,17 @@ async function inspectFile(
   };
 }
 
-/** Reads a file as the specification says. */
+/** Reads a file as the specification says. @throws invalid_shape if the mode is not one for the file */
 async function inspectWithoutFormat(
   { fileName, mediaType }: FilePart,
   { bytes, complete, isBlank }: FileBeginning,
-  encoding: StatedEncoding,
+  { encoding, mode }: { encoding: StatedEncoding; mode: LoadMode },
 ): Promise<FileReading> {
-  const file = new FeedFile({ textFollows: !isBlank });
+  const file = new FeedFile({ textFollows: !isBlank, mode });
   file.take(bytes);
   file.end();
-  const header = encoding === 'utf-8' ? readHeader(bytes) : { problem: '' };
+  if (file.problem?.code === 'invalid_shape') throw file.problem;
+  const header = encoding === 'utf-8' ? readHeader(bytes, mode) : { problem: '' };
   return {
     refusal: isCsvFile(fileName, mediaType) ? (file.problem?.message ?? null) : notCsv().message,
     isRefused: file.problem !== undefined,
@@ -117,7 +124,7 @@ async function inspectWithoutFormat(
             delimiter: header.delimiter,
             skipLines: 0,
             headers: describeHeaders(header.names),
-            ...(await inspectRows(bytes, complete, header)),
+            ...(await inspectRows(bytes, complete, header, { mode })),
           },
   };
 }
@@ -193,7 +200,9 @@ async function productsOf(definition: unknown, text: Buffer): Promise<Map<number
   if ('problem' in header) return new Map();
   header.reading!.offsets = shiftedOffsets(0);
   const beginning = text.subarray(0, choiceBytes);
-  const { rows } = await inspectRows(beginning, beginning.length === text.length, header, Infinity);
+  const { rows } = await inspectRows(beginning, beginning.length === text.length, header, {
+    rowsMax: Infinity,
+  });
   return new Map(rows.map(({ line, values }) => [line, values]));
 }
 

@@ -781,6 +781,67 @@ describe('POST /feeds/inspect', () => {
     );
   });
 
+  describe('200, in a mode:', () => {
+    const inMode = (mode: string, content: Content, ...fields: RawPart[]) =>
+      send('/feeds/inspect', partnerPart(), fieldPart('mode', mode), ...fields, filePart(content));
+    const prices = {
+      delimiter: ';',
+      decimal_separator: ',',
+      columns: { sku: { from: ['Nr'] }, price: { from: ['Preis'] } },
+    };
+    beforeAll(() => putFormat(service.api, 'Acme Outdoor', 'prices', prices));
+
+    it.each<[string, string, RawPart[]]>([
+      ['without a format', 'sku,price\nA,9.99\nB,\n,1\n', []],
+      ['by a format', 'Nr;Preis\nA;9,99\nB;\n;1\n', [fieldPart('format', 'prices')]],
+      [
+        'by a definition',
+        'Nr;Preis\nA;9,99\nB;\n;1\n',
+        [fieldPart('format_definition', JSON.stringify(prices))],
+      ],
+    ])('reads a file of skus and prices as an update does, %s', async (_, csv, fields) => {
+      const { status, body } = await inMode('update', csv, ...fields);
+
+      const priced = values({ sku: 'A', product_name: '', price: '9.99' });
+      const unpriced = values({ sku: 'B', product_name: '' });
+      expect(status).toBe(200);
+      expect(body).toMatchObject({
+        accepted: true,
+        refusal: null,
+        row_count: 3,
+        rows: [
+          { line: 2, row: 1, values: priced },
+          { line: 3, row: 2, values: unpriced },
+        ],
+        issue_counts: [{ code: 'missing_required', count: 1 }],
+      });
+    });
+
+    it('shows no value where the group of a row could not be read: an update leaves it', async () => {
+      const grouped = {
+        columns: { sku: { from: ['sku'] }, product_name: { from: ['name'] }, price: { from: ['price'] } },
+        fill_down: [
+          { column: 'product_name', by: 'group' },
+          { column: 'price', by: 'group' },
+        ],
+      };
+      const csv = 'group,sku,name,price\n1,A,Tent,5,x\n1,B,,\n';
+      const definition = fieldPart('format_definition', JSON.stringify(grouped));
+      const { body } = await inMode('update', csv, definition);
+
+      expect(body.rows).toMatchObject([{ values: { sku: 'B', product_name: '', price: null } }]);
+    });
+
+    it.each(['upsert', 'replace'])('needs the names in mode %s, as without a mode', async (mode) => {
+      const { body } = await inMode(mode, 'sku,price\nA,9.99\n');
+
+      expect(body).toMatchObject({
+        accepted: false,
+        refusal: 'Invalid CSV file: Missing required CSV headers: product_name, sku',
+      });
+    });
+  });
+
   describe('200, of a packed file without a format:', () => {
     const options = { fileName: 'feed.csv.gz', mediaType: 'application/gzip' };
 
@@ -925,6 +986,31 @@ describe('POST /feeds/inspect', () => {
         'a format after the file',
         [partnerPart(), filePart(), fieldPart('format', 'standard')],
         ofFormat('field_after_file', 'Field must precede file', 'standard'),
+      ],
+      [
+        'an unknown mode',
+        [partnerPart(), fieldPart('mode', 'x'), filePart()],
+        [
+          {
+            type: 'enum',
+            loc: ['body', 'mode'],
+            msg: "Input should be 'upsert', 'replace' or 'update'",
+            input: 'x',
+            ctx: { expected: "'upsert', 'replace' or 'update'" },
+          },
+        ],
+      ],
+      [
+        'the report of skipped rows to replace',
+        [partnerPart(), fieldPart('mode', 'replace'), filePart('_line,_codes,sku,product_name\n2,x,A,B\n')],
+        [
+          {
+            type: 'rejects_file',
+            loc: ['body', 'mode'],
+            msg: "Input should be 'upsert' for a file of skipped rows (_line, _codes)",
+            input: 'replace',
+          },
+        ],
       ],
     ])('refuses a form with %s, as the upload does', async (_, parts, detail) => {
       await refuses(() => send('/feeds/inspect', ...parts), 422, { detail });
