@@ -22,6 +22,8 @@ export const lockKinds = {
   stalePartners: 8,
   /** Reasons for which a partner needs attention. */
   attention: 9,
+  /** Formats that are stored for a partner. */
+  formats: 10,
   /** Migration of the schema. */
   migration: 0x74,
 };

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { lockKey } from '../db/advisory-locks';
 import type { Database } from '../db/database';
 import { readBounded, type Found } from '../db/page';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
@@ -91,7 +92,7 @@ function selectFormats(db: Database): Knex.QueryBuilder {
 }
 
 /**
- * Creates a format, or replaces the one of this name.
+ * Creates a format, or replaces the one of this name. The caller has locked the partner against removal.
  * @returns whether it is stored: false if the partner has `formatsMax` others
  */
 export async function upsertFormat(
@@ -99,10 +100,9 @@ export async function upsertFormat(
   partnerId: number,
   { name, definition }: FeedFormat,
 ): Promise<boolean> {
-  // Concurrent requests for the partner count one after the other.
-  await trx.raw('select from partner_formats where partner_id = ? order by format_name for update', [
-    partnerId,
-  ]);
+  // Concurrent requests for the partner count one after the other, also while it has no format. They share the lock of its row,
+  // which whoever removes or merges the partner has before any format.
+  await trx.raw(`select pg_advisory_xact_lock(${lockKey('formats', 'cast(? as bigint)')})`, [partnerId]);
   const { rowCount } = await trx.raw<{ rowCount: number }>(
     `insert into partner_formats (partner_id, format_name, definition)
      select :partnerId, :name, cast(:definition as json)

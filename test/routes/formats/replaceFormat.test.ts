@@ -73,6 +73,15 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
         expect([copy.status, copy.body.definition]).toEqual([200, definition]);
       }
     });
+
+    it('stores the formats of a new partner that come at once, whatever their order', async () => {
+      const names = Array.from({ length: 12 }, (_, at) => (at % 2 ? 'a' : 'b'));
+      const answers = await Promise.all(names.map((name) => put(minimal, name, 'All At Once')));
+
+      expect(answers.map(({ status }) => status)).toEqual(names.map(() => 200));
+      const { body } = await service.api.get('/formats?partner_name=All%20At%20Once');
+      expect(body.items).toMatchObject([{ format_name: 'a' }, { format_name: 'b' }]);
+    });
   });
 
   describe('400', () => {
