@@ -1818,7 +1818,7 @@ export interface components {
          */
         FormatName: string;
         /**
-         * @description A definition as JSON, as `PUT /partners/{partner_name}/formats/{format_name}` takes it. An upload stores it as the format that it names; an inspection reads the file by it.
+         * @description A definition as JSON, as `PUT /partners/{partner_name}/formats/{format_name}` takes it: at most 65,536 bytes as UTF-8. An upload stores it as the format that it names; an inspection reads the file by it.
          * @example {"columns":{"sku":{"from":["Artikelnr"]},"product_name":{"from":["Bezeichnung"]}}}
          */
         SentDefinition: string;

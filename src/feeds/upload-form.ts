@@ -9,7 +9,7 @@ import {
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
 import { defaultFormatName } from '../formats/formats.repository';
 import { findUploadFormat, withColumns } from '../formats/upload-format';
-import type { FormPart } from '../http/multipart';
+import { formFieldBytes, type FormPart } from '../http/multipart';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { parsePartnerName } from '../partners/partner-name';
 import { storedPartnerName } from '../partners/stored-partner-name';
@@ -93,18 +93,22 @@ export class UploadForm {
       this.isUnreadable = true;
       this.errors.push({ type: 'field_after_file', loc, msg: 'Field must precede file', input });
     } else if (isDefinition) {
-      this.definitionText = part.value;
+      if (part.isTooLong) this.refuseFormat([tooLong(loc, part.value)]);
+      else this.definitionText = part.value;
     } else if (parseLoadField) {
+      // None of them admits a text as long as the longest field.
       const parsed = parseLoadField(part.value);
       if ('type' in parsed) this.errors.push({ ...parsed, loc });
       else this.loadOptions = { ...this.loadOptions, ...parsed };
     } else {
       const name = parsePartnerName(part.value);
-      if (typeof name === 'string') {
+      if (typeof name !== 'string') this.errors.push(name);
+      else if (part.isTooLong) this.errors.push(tooLong(loc, part.value));
+      else {
         const storedName = await storedPartnerName(this.db, name);
         requirePartner(this.scope, storedName);
         this.partnerName = storedName;
-      } else this.errors.push(name);
+      }
     }
     return undefined;
   }
@@ -165,6 +169,15 @@ export class UploadForm {
     return this.partnerName!;
   }
 }
+
+/** @param input - the beginning of the field */
+const tooLong = (loc: string[], input: string): ShapeError => ({
+  type: 'string_too_long',
+  loc,
+  msg: `String should have at most ${formFieldBytes} bytes`,
+  input,
+  ctx: { max_length: formFieldBytes },
+});
 
 /** Reads content to its end and discards it. */
 export async function discardContent(chunks: AsyncIterable<Buffer>): Promise<void> {

@@ -12,7 +12,7 @@ import type { Peer } from '../shared/stall-detector';
 /** Maximum size of a form without its file. */
 export const multipartOverheadBytes = 1024 * 1024;
 
-/** A longer form field is truncated; a partner name has at most 255 characters of 4 bytes. */
+/** Maximum size of a form field, as it is sent. */
 export const formFieldBytes = 64 * 1024;
 
 /** Maximum number of parts of a form. */
@@ -20,8 +20,8 @@ export const formParts = 100;
 
 /** A part of a form. The content of a file must be read to its end before the next part. */
 export type FormPart =
-  /** `value`: null for an unknown character set, or bytes that are not valid in it. */
-  | { kind: 'field'; name: string; value: string | null }
+  /** `value`: null for an unknown character set, or bytes that are not valid in it; the beginning of one that is too long. */
+  | { kind: 'field'; name: string; value: string | null; isTooLong: boolean }
   | {
       kind: 'file';
       name: string;
@@ -88,9 +88,14 @@ async function* readMultipart(
 
   // busboy's types lack parts without a name, and texts of an unknown character set.
   form.on('field', (name: string | undefined, value: string | undefined, { valueTruncated }) => {
-    // Invalid bytes become U+FFFD, which no name contains. A truncated value may end inside a character; it is reported as too long.
+    // Invalid bytes become U+FFFD, which no name contains. A truncated value may end inside a character.
     const isText = value !== undefined && (valueTruncated || !value.includes('\uFFFD'));
-    queue.push({ kind: 'field', name: name ?? '', value: isText ? value : null });
+    queue.push({
+      kind: 'field',
+      name: name ?? '',
+      value: isText ? value : null,
+      isTooLong: valueTruncated,
+    });
     wake();
   });
   form.on('file', (name: string | undefined, content, { filename, mimeType }) => {
@@ -177,7 +182,8 @@ function openForm(request: IncomingMessage): busboy.Busboy {
     return busboy({
       headers: request.headers,
       defParamCharset: 'utf8',
-      limits: { parts: formParts, fieldSize: formFieldBytes },
+      // A value of exactly this size counts as truncated.
+      limits: { parts: formParts, fieldSize: formFieldBytes + 1 },
     });
   } catch (error) {
     // No boundary.

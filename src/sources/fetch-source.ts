@@ -246,7 +246,8 @@ async function asUpload(claim: ClaimedFetch, { fileName, content }: SourceFile, 
     ...(collection && { collection }),
     ...(format !== null && { format }),
   };
-  for (const [name, value] of Object.entries(fields)) await form.take({ kind: 'field', name, value });
+  for (const [name, value] of Object.entries(fields))
+    await form.take({ kind: 'field', name, value, isTooLong: false });
   const part = { kind: 'file', name: 'file', fileName, mediaType: 'text/csv', content: observed() } as const;
   const file = (await form.take(part))!;
   const upload = { form, file, format: await form.findFormat(), readRest: () => Promise.resolve() };

@@ -148,6 +148,7 @@ describe('too much of something', () => {
     ],
     ['a field of 2 MiB', [fieldPart('x', Buffer.alloc(2 * 1024 * 1024, 'x')), ...good], 201],
     ['a partner_name of 2 MiB', [partnerPart('x'.repeat(2 * 1024 * 1024)), filePart()], 422],
+    ['a partner_name before 64 KiB of blanks', [partnerPart(`Acme${' '.repeat(65_536)}`), filePart()], 422],
   ])('answers a form with %s as documented', async (_what, parts, expected) => {
     const { status } = await send(formBody(parts));
 

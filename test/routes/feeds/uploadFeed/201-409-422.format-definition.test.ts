@@ -70,6 +70,18 @@ describe('POST /feeds/upload with the definition of a format', () => {
       expect(renamed.status).toBe(422);
       expect(await formatsOf('Twice')).toEqual({ a: other });
     });
+
+    it('stores feeds and formats that come at once for a partner without a format', async () => {
+      await service.api.uploadFeed('sku,product_name\nA,Tent\n', 'Crowd');
+      const names = Array.from({ length: 12 }, (_, at) => (at % 2 ? 'a' : 'b'));
+      const definitionOf = (at: number) => ({ ...definition, null_values: [String(at)] });
+      const receipts = await Promise.all(
+        names.map((format, at) => upload('Crowd', sent({ format }, definitionOf(at)))),
+      );
+
+      expect(receipts.map(({ status }) => status)).toEqual(names.map(() => 201));
+      expect(Object.keys(await formatsOf('Crowd'))).toEqual(['a', 'b']);
+    });
   });
 
   describe('400', () => {
@@ -136,6 +148,26 @@ describe('POST /feeds/upload with the definition of a format', () => {
       ]);
       expect(found).toEqual(faults);
       expect(await formatsOf('Wrong')).toEqual({});
+    });
+
+    it.each([
+      ['a definition', JSON.stringify({ ...definition, null_values: ['ß'.repeat(40_000)] })],
+      ['white space behind it', `${JSON.stringify(definition)}${' '.repeat(70_000)}`],
+    ])('refuses %s beyond 64 KiB of UTF-8, and stores nothing', async (_, given) => {
+      const { status, body } = await upload('Long', sent({}, given));
+
+      expect(status).toBe(422);
+      expect(body.detail).toMatchObject([
+        { type: 'string_too_long', loc: ['body', 'format_definition'], ctx: { max_length: 65_536 } },
+      ]);
+      expect(await formatsOf('Long')).toEqual({});
+    });
+
+    it('takes a definition of 64 KiB', async () => {
+      const { status } = await upload('Long', sent({}, JSON.stringify(definition).padEnd(65_536)));
+
+      expect(status).toBe(201);
+      expect(await formatsOf('Long')).toEqual({ default: definition });
     });
 
     it('refuses a definition behind the file', async () => {
