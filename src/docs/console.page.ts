@@ -2,15 +2,16 @@
 const depthMax = 16;
 
 /**
- * Lists the addresses of the console's views: `/console`, and all below it.
+ * Lists the addresses of the console's views: `/console`, and all below it, each also with a slash at its end.
  * @returns each with the way back to the root, for proxies that add a path prefix
  */
 export function consoleAddresses(): { path: string; toRoot: string }[] {
-  const below = Array.from({ length: depthMax }, (_, depth) => ({
-    path: `/console${'/*'.repeat(depth + 1)}`,
-    toRoot: '../'.repeat(depth + 1),
-  }));
-  return [{ path: '/console', toRoot: './' }, { path: '/console/', toRoot: '../' }, ...below];
+  return Array.from({ length: depthMax + 1 }, (_, depth) => `/console${'/*'.repeat(depth)}`).flatMap(
+    (path, depth) => [
+      { path, toRoot: '../'.repeat(depth) || './' },
+      { path: `${path}/`, toRoot: '../'.repeat(depth + 1) },
+    ],
+  );
 }
 
 /**

@@ -17,12 +17,12 @@ export function servicePages(): StaticFiles {
 function consolePages(): Entry[] {
   const styles = asset('console.css', contentOf('#console/console.css'), 'text/css');
   const script = asset('console.js', contentOf('#console/console.js'), 'text/javascript');
-  const paths = { styles: styles[0], script: script[0] };
+  const paths = { styles: styles[0][0], script: script[0][0] };
   return [
     ['/', page(renderLanding(paths.styles), true)],
     ...consoleAddresses().map(({ path, toRoot }): Entry => [path, page(renderShell(toRoot, paths))]),
-    styles,
-    script,
+    ...styles,
+    ...script,
   ];
 }
 
@@ -33,13 +33,13 @@ function documentPages(): Entry[] {
     ['initializer.js', encoded(Buffer.from(initializer)), 'text/javascript'],
   ];
   const assets = contents.map((each) => asset(...each));
-  const [styles, script, starter] = assets.map(([path]) => path) as [string, string, string];
+  const [styles, script, starter] = assets.map(([[path]]) => path) as [string, string, string];
   const json = encoded(Buffer.from(JSON.stringify(document)));
   return [
     ['/openapi.yaml', staticFile(contentOf('#spec/openapi.yaml'), 'application/yaml')],
     ['/openapi.json', staticFile(json, 'application/json')],
     ['/docs', page(renderPage({ styles, script, initializer: starter }))],
-    ...assets,
+    ...assets.flat(),
     // At their addresses of contract 1.2.0.
     ...contents.map(([name, content, type]): Entry => [`/docs/${name}`, staticFile(content, type)]),
   ];
@@ -47,11 +47,14 @@ function documentPages(): Entry[] {
 
 const contentOf = (module: string) => encoded(readFileSync(require.resolve(module)));
 
-/** A file that pages load, at an address of its own for each content. */
-const asset = (name: string, content: Encoded, mediaType: string): Entry => [
-  hashedPath(`/assets/${name}`, content.identity),
-  staticFile(content, mediaType, { isHashed: true }),
-];
+/** A file that pages load, at an address of its own for each content; at those of other contents it must be revalidated. */
+const asset = (name: string, content: Encoded, mediaType: string): [own: Entry, others: Entry] => {
+  const path = `/assets/${name}`;
+  return [
+    [hashedPath(path, content.identity), staticFile(content, mediaType, { isHashed: true })],
+    [hashedPath(path, content.identity, '*'), staticFile(content, mediaType)],
+  ];
+};
 
 /** A page that loads files of this service only. */
 const page = (html: string, isForBrowsers = false) =>

@@ -38,7 +38,7 @@ function compressed(content: Buffer, encoding: Encoding): Buffer {
   }
 }
 
-/** A small content is compressed densely in no time. */
+/** A small content is compressed at each start, in no time: the build writes the others. */
 const smallBytes = 8_192;
 
 /** Writes what `compressed` reads, by the digest of the content; what no content has any more is removed. */

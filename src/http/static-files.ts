@@ -27,7 +27,7 @@ export interface StaticFile {
   replies: Readonly<Record<Encoding | 'identity', Reply>>;
 }
 
-/** Files by path. `*` after the first segment is any segment. */
+/** Files by path. `*` after the first segment is any segment; `NAME-*.EXT` is any digest, see `hashedPath`. */
 export type StaticFiles = ReadonlyMap<string, StaticFile>;
 
 export function staticFile(content: Encoded, mediaType: string, options: Options = {}): StaticFile {
@@ -51,16 +51,25 @@ export function staticFile(content: Encoded, mediaType: string, options: Options
   return { content: content.identity, mediaType, isForBrowsers, replies };
 }
 
-/** Returns the path with the digest of the content before its extension: another content has another address. */
-export function hashedPath(path: string, content: Buffer): string {
+/**
+ * Returns the path with a digest before its extension, by default that of the content: another content has another address.
+ * @param digest - `*` for that of any other release: while releases replace each other, a page of one asks the other for its files
+ */
+export function hashedPath(
+  path: string,
+  content: Buffer,
+  digest = entityTagOf(content).slice(1, 17),
+): string {
   const extension = extname(path);
-  return `${path.slice(0, -extension.length)}-${entityTagOf(content).slice(1, 17)}${extension}`;
+  return `${path.slice(0, -extension.length)}-${digest}${extension}`;
 }
+
+const anyDigest = (path: string) => path.replace(/-[0-9a-f]{16}(?=\.\w+$)/, '-*');
 
 /** Adds files to the routes of the document; a file precedes an operation of the same path. */
 export function withStaticFiles(routes: Routes, files: StaticFiles): Routes {
   const methods = ['GET', 'HEAD'];
-  const fileAt = (path: string) => files.get(path) ?? files.get(shapeOf(path));
+  const fileAt = (path: string) => files.get(path) ?? files.get(anyDigest(path)) ?? files.get(shapeOf(path));
   return {
     find(method, path, headers = {}) {
       const file = fileAt(path);
@@ -89,7 +98,11 @@ function routeOf({ mediaType, replies }: StaticFile, headers: IncomingHttpHeader
   const chosen = new Negotiator({ headers }).encoding(preferred, { preferred });
   const reply = chosen
     ? replies[chosen]
-    : makeReply(406, { detail: 'Not Acceptable' }, { Vary: replies.identity.headers.Vary });
+    : makeReply(
+        406,
+        { detail: 'Not Acceptable' },
+        { Vary: replies.identity.headers.Vary, 'x-error-code': 'not_acceptable' },
+      );
   return {
     operationId: undefined,
     parameters: [],

@@ -121,6 +121,8 @@ describe('the addresses of the console', () => {
     ['/console', './'],
     ['/console/', '../'],
     ['/console/feeds', '../'],
+    ['/console/partners/', '../../'],
+    ['/console/feeds/FD00001/runs/1/', '../../../../../'],
     ['/console/feeds/FD00001', '../../'],
     ['/console/partners/A%2FB%20%22%3E', '../../'],
     ['/console/feeds/FD00001/runs/1', '../../../../'],
@@ -193,8 +195,31 @@ describe('the files that pages load', () => {
         'cache-control': 'public, max-age=31536000, immutable',
         'x-content-type-options': 'nosniff',
       });
-      // Of another release: a page would be no script.
-      expect((await get(path.replace(digest.slice(0, 16), '0'.repeat(16)))).status).toBe(404);
+    }
+  });
+
+  it('are found at the addresses of another release too, where they are not kept', async () => {
+    for (const path of files) {
+      const current = await get(path, { 'accept-encoding': 'br' });
+      const other = path.replace(/-[0-9a-f]{16}/, '-0123456789abcdef');
+      for (const method of ['GET', 'HEAD']) {
+        const { status, headers } = await get(other, { 'accept-encoding': 'br' }, method);
+        expect(status).toBe(200);
+        expect(headers).toEqual({
+          ...current.headers,
+          'cache-control': 'no-cache',
+          'x-request-id': expect.any(String) as string,
+          date: expect.any(String) as string,
+        });
+      }
+      expect((await get(other)).text).toBe((await get(path)).text);
+      expect((await get(other, { 'if-none-match': current.headers.etag! })).status).toBe(200);
+      const again = await get(other, { 'if-none-match': (await get(path)).headers.etag! });
+      expect([again.status, again.headers.vary]).toEqual([304, 'Accept-Encoding']);
+      expect((await get(other, {}, 'POST')).status).toBe(405);
+      for (const unknown of ['x', '0123456789ABCDEF', '0123456789abcdef0'])
+        expect((await get(path.replace(/-[0-9a-f]{16}/, `-${unknown}`))).status).toBe(404);
+      expect((await get(path.replace(/[^/]+-(?=[0-9a-f]{16})/, 'other-'))).status).toBe(404);
     }
   });
 });
@@ -253,6 +278,7 @@ describe('the encoding of pages and files', () => {
 
       expect([status, text]).toEqual([406, '{"detail":"Not Acceptable"}']);
       expect(headers.vary).toBe('Accept-Encoding');
+      expect(headers['x-error-code']).toBe('not_acceptable');
       expectSecurityHeaders(new Headers(headers as Record<string, string>));
     },
   );
