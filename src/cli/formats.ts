@@ -75,6 +75,19 @@ interface FormatRequest extends PartnerOption {
   body?: Buffer;
 }
 
+/** Finds a format of a partner. @returns undefined without one of this name. @throws Failure */
+export async function findFormat(
+  session: Session,
+  named: { name: string; partner: string },
+): Promise<Format | undefined> {
+  try {
+    return await askForFormat(session, 'the request for a format', { method: 'GET', ...named });
+  } catch (error) {
+    if (error instanceof Failure && error.details.status === 404) return undefined;
+    throw error;
+  }
+}
+
 async function askForFormat(
   { service }: Session,
   what: string,

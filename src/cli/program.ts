@@ -228,7 +228,10 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
         inCallersFolder(env),
       ),
     )
-    .option('--encoding <ENCODING>', 'the encoding of FILE; default: by its byte order mark, or UTF-8')
+    .option(
+      '--encoding <ENCODING>',
+      'the encoding of FILE; default: by its byte order mark, UTF-8, or that of the rejects',
+    )
     .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
     .action((jobId: string, path: string, options: Parameters<typeof uploadMended>[2], command: Command) =>
       start(uploadMended(jobId, path, options), command),

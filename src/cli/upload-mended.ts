@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import { TextDecoder } from 'node:util';
+import { findBuiltInFormat } from '../feed-format/built-in-formats';
 import {
+  formatChange,
   mendedFields,
   mendedFile,
   NotRejects,
@@ -10,6 +12,7 @@ import {
 import { UnclosedQuote } from '../feed-format/split-records';
 import { exitCodes, Failure, UsageFailure } from './failures';
 import { openFeedFile, type FeedFile } from './feed-file';
+import { findFormat } from './formats';
 import { ownPieces } from './mend';
 import { showPlan } from './plan';
 import { printable } from './printable';
@@ -25,7 +28,7 @@ interface RejectsFile {
   rows: string[][];
 }
 
-/** A corrected file, whose rows are in memory; without an encoding, it has that of the rejects, or of its byte order mark. */
+/** A corrected file, whose rows are in memory; without an encoding, it has that of its byte order mark, UTF-8, or that of the rejects. */
 interface CorrectedFile {
   path: string;
   encoding?: string;
@@ -42,6 +45,7 @@ export function uploadMended(
 ): Work {
   return async (session) => {
     const feed = await feedOf(session, jobId);
+    await checkFormat(session, feed);
     const { corrected, rejects } = await readBoth(session, jobId, feed, { path, encoding });
     const edited = editedRows(jobId, corrected, rejects);
     const file = textFile(`mended-${feed.feed_id}.csv`, mendedFile(corrected.head, edited));
@@ -65,6 +69,22 @@ async function feedOf({ service }: Session, jobId: string): Promise<Feed> {
   const feed = await get('the request for the feed', `/feeds/${encodeURIComponent(job.feed_id)}`);
   if (typeof feed?.partner_name !== 'string') throw unexpectedResponse('a feed');
   return feed as Feed;
+}
+
+/** Says when the corrected rows will be read by another definition than their feed. @throws Failure when there is none */
+async function checkFormat(session: Session, feed: Feed): Promise<void> {
+  const { feed_id, partner_name, format_name: name } = feed;
+  if (name === null || findBuiltInFormat(name)) return;
+  const change = formatChange(feed, await findFormat(session, { name, partner: partner_name }));
+  if (change === 'gone') {
+    const problem = `${partner_name} has no format ${name} any more, by which the rows of feed ${feed_id} were read`;
+    const remedy = 'save one of this name, or upload the file itself with another format and the mode upsert';
+    throw new Failure(exitCodes.refused, printable(`${problem}: ${remedy}.`));
+  }
+  if (change === 'saved') {
+    const problem = `The format ${name} was saved again after feed ${feed_id} had been uploaded`;
+    session.view.note(printable(`${problem}: the corrected rows are read by it as it is now.`));
+  }
 }
 
 /** Reads the corrected file, and the rejects of the last run on the same lines. */
@@ -100,8 +120,11 @@ async function readCorrected(
   try {
     const pieces: Buffer[] = [];
     for await (const piece of ownPieces(file.read()!)) pieces.push(piece);
-    const found = encoding ?? markedEncoding(pieces[0]) ?? charset;
-    return await readRows(pieces, feed, new TextDecoder(found, { fatal: true }));
+    const readAs = (name: string) => readRows(pieces, feed, new TextDecoder(name, { fatal: true }));
+    const known = encoding ?? markedEncoding(pieces[0]);
+    if (known !== undefined) return await readAs(known);
+    // Many spreadsheets save UTF-8, whatever they have opened. Text of another encoding is hardly ever valid in it.
+    return await readAs('utf-8').catch(() => readAs(charset));
   } catch (error) {
     if (error instanceof NotRejects)
       throw wrong('is no file of rejects: its first columns are not _line, _codes and _messages.');

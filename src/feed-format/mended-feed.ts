@@ -85,6 +85,24 @@ export function recordText(cells: readonly string[], delimiter: string): string 
 }
 
 type Feed = components['schemas']['Feed'];
+type Format = components['schemas']['Format'];
+
+/** Why corrected rows of a feed can be read in another way than it was: its format was saved again since, or is gone. */
+export type FormatChange = 'saved' | 'gone';
+
+/**
+ * Tells what has become of the format of a feed, by whose name its corrected rows are read.
+ * @param format - of this name, if there is one
+ */
+export function formatChange(
+  { format_name, uploaded_at }: Pick<Feed, 'format_name' | 'uploaded_at'>,
+  format: Pick<Format, 'updated_at'> | undefined,
+): FormatChange | undefined {
+  if (format_name === null) return undefined;
+  if (!format) return 'gone';
+  // A format that was uploaded with the feed has its time; a built-in one has none.
+  return format.updated_at !== null && format.updated_at > uploaded_at ? 'saved' : undefined;
+}
 
 /**
  * Returns the fields with which corrected rows of a feed are uploaded: they are not the whole catalog. A collection that the feed

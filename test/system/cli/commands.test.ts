@@ -537,6 +537,57 @@ describe('npm run feed -- upload-mended', () => {
     expect(await pricesOf(partner)).toEqual({ 'Ä-1': 9.9, 'Ä-2': 2.5, 'Ä-3': 3.5 });
   });
 
+  it.each(['utf8', 'latin1'] as const)(
+    'sends no row that was not edited of rejects in Windows-1252 that a spreadsheet saved as %s',
+    async (encoding) => {
+      const partner = `Edited ${encoding}`;
+      const columns = {
+        sku: { from: ['Nr'] },
+        product_name: { from: ['Name'] },
+        price: { from: ['Preis in €'] },
+      };
+      await service.api.put(`/partners/${encodeURIComponent(partner)}/formats/liste`, {
+        delimiter: ';',
+        encoding: 'windows-1252',
+        columns,
+      });
+      const csv = 'Nr;Name;Preis in \x80\nÄ-1;Öse;x\nÄ-2;Größe;y\nÄ-3;Öse;1\nÄ-3;Öse;2\n';
+      const { jobId, path } = await rejectsOf(Buffer.from(csv, 'latin1'), partner, { format: 'liste' });
+      const edited = readFileSync(path, 'latin1').replace(';y\n', ';3.50\n');
+      writeFileSync(path, encoding === 'latin1' ? edited : edited.replace('\x80', '€'), encoding);
+
+      const { code, stdout, stderr } = await feed('upload-mended', jobId, path, '--json');
+
+      expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('1 of 3 rows differ') });
+      await feed('run', JSON.parse(stdout).job_id);
+      expect(await pricesOf(partner)).toEqual({ 'Ä-2': 3.5, 'Ä-3': 2 });
+    },
+  );
+
+  it('says when the format of the feed was saved again since, and stores nothing when it is gone', async () => {
+    const partner = 'Edited Formats';
+    const path = `/partners/${encodeURIComponent(partner)}/formats/list`;
+    const columns = { sku: { from: ['sku'] }, product_name: { from: ['name'] }, price: { from: ['price'] } };
+    await service.api.put(path, { columns });
+    const loaded = await rejectsOf('sku,name,price\nA,Tent,x\n', partner, { format: 'list' });
+    writeFileSync(loaded.path, readFileSync(loaded.path, 'utf8').replace(',x', ',1'));
+    const upload = () => feed('upload-mended', loaded.jobId, loaded.path);
+
+    const same = await upload();
+    await service.api.put(path, { columns, decimal_separator: ',' });
+    const changed = await upload();
+    await service.api.send('DELETE', path);
+    const gone = await upload();
+
+    expect(same.stderr).not.toContain('format');
+    expect(changed).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('The format list was saved again after feed'),
+    });
+    expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining('has no format list any more') });
+    expect(await bodyOf(`/feeds?partner_name=${encodeURIComponent(partner)}`)).toMatchObject({ count: 3 });
+  });
+
   it('keeps the mode update, reads a feed without a format as before, and takes what mend has written', async () => {
     const partner = 'Edited Update';
     await service.api.loadFeed('sku,product_name,price\nA,Tent,1\nB,Lamp,2\n', partner);
