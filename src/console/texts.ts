@@ -138,10 +138,16 @@ export const texts = {
     joined: (names: string) => `Joined: ${names}`,
     sample: 'First rows as products',
     sampleNone: 'No row would be loaded.',
+    readsOtherwise:
+      'This format loads none of the rows seen. Read in another way, rows would be loaded: see “How to read it”.',
     faults: 'What would be skipped in the rows seen',
     name: 'Save as format',
     nameHint:
       'Lower-case letters, digits and hyphens. The format named default is used for every later file of this partner.',
+    nameFaults: {
+      invalid: 'Enter 1 to 64 lower-case letters, digits or hyphens.',
+      reserved: 'A built-in format has this name. Choose another one.',
+    },
     replaceTitle: (name: string) => `Replace the format ${name}?`,
     replaceLead:
       'It is saved with this file, and reads all later ones. Feeds that were sent with it keep it as it was. To keep it, close this and choose another name.',

@@ -8,7 +8,10 @@ export const useInspectedFeed = (feed: Schemas['Feed']) =>
     queryKey: ['inspection', feed.feed_id],
     queryFn: async () => {
       const file = await fetchHead(feed);
-      return inspectFeed(feed.partner_name, file, { format: feed.format_name ?? undefined });
+      return inspectFeed(feed.partner_name, file, {
+        format: feed.format_name ?? undefined,
+        mode: feed.mode,
+      });
     },
     staleTime: Infinity,
   });

@@ -1,5 +1,5 @@
 import type { Schemas } from '../api';
-import { bodyOf, client, RequestError } from '../api';
+import { bodyOf, client } from '../api';
 import type { Draft } from './draft';
 import { fetchFormats } from './formats';
 import { choiceOf, columns, type Definition } from './mapping';
@@ -12,24 +12,44 @@ type Format = Schemas['Format'];
 export const asItIs = '';
 export const byMapping = '*';
 
-export const defaultName = 'default';
+const defaultName = 'default';
 
-/** The formats to choose from, and the one that reads the file. */
+/** The formats to choose from, and how the file is read and loaded. */
 export interface Proposal {
   formats: Format[];
   reading: string;
+  mode: Mode;
 }
 
+type Mode = Schemas['LoadMode'];
+
+/** Returns the mode for which a definition has the columns. */
+export const modeFor = (definition: Definition | null | undefined): Mode =>
+  definition && !definition.columns.product_name ? 'update' : 'upsert';
+
 /**
- * Proposes how to read a file: by the partner's default format, else by that of its last feed, if they read it; else as it is,
- * if that loses nothing; else by a mapping.
+ * Proposes how to read a file: by the partner's default format, else by that of its last feed, if the service accepts it so, even
+ * if all rows would be skipped: a guess could take other columns. Else as it is, if that loses nothing; else by a mapping; else as
+ * an update, which needs no names.
  */
 export async function proposeReading({ partner, file }: Draft, inspection: Inspection): Promise<Proposal> {
   const [formats, last] = await Promise.all([fetchFormats(partner), fetchLastFormat(partner)]);
-  const saved = [defaultName, last].filter((name) => formats.some(({ format_name }) => format_name === name));
-  for (const format of new Set(saved as string[]))
-    if (await isReadBy(partner, file, format)) return { formats, reading: format };
-  return { formats, reading: isOurs(inspection) ? asItIs : byMapping };
+  const propose = (reading: string, mode: Mode = 'upsert') => ({ formats, reading, mode });
+  const accepts = async (reading: string, mode: Mode) => {
+    const { accepted } = await inspectFeed(partner, file, { format: reading || undefined, mode });
+    return accepted;
+  };
+  const saved = [...new Set([defaultName, last])].flatMap((name) =>
+    formats.filter(({ format_name }) => format_name === name),
+  );
+  for (const { format_name, definition } of saved)
+    if (await accepts(format_name, modeFor(definition))) return propose(format_name, modeFor(definition));
+  if (isOurs(inspection)) return propose(asItIs);
+  if (inspection.suggested_format || inspection.draft_format) return propose(byMapping);
+  for (const reading of [...saved.map(({ format_name }) => format_name), asItIs])
+    if (await accepts(reading, 'update')) return propose(reading, 'update');
+  const own = formats.find(({ partner_name }) => partner_name !== null);
+  return propose(own?.format_name ?? byMapping, modeFor(own?.definition));
 }
 
 /** Returns the name of the format of the partner's last feed, if it has one that is not as it is. */
@@ -38,18 +58,6 @@ async function fetchLastFormat(partner: string): Promise<string | null> {
   const { items } = await bodyOf(client.GET('/feeds', { params: { query } }));
   const name = items[0]?.format_name ?? null;
   return name === 'standard' ? null : name;
-}
-
-/** Whether a format makes products of the file. */
-async function isReadBy(partner: string, file: File, format: string): Promise<boolean> {
-  try {
-    const { accepted, run_failure, rows } = await inspectFeed(partner, file, { format });
-    return accepted && run_failure === null && rows.length > 0;
-  } catch (error) {
-    // A format for prices alone has no names.
-    if (error instanceof RequestError && error.status === 422) return false;
-    throw error;
-  }
 }
 
 /** Whether a file is read as it is like by its suggested format: it has our columns, and nothing in it is in doubt. */
@@ -69,6 +77,15 @@ export function freeName(formats: Format[]): string {
   let name = defaultName;
   for (let number = 2; taken.has(name); number++) name = `${defaultName}-${number}`;
   return name;
+}
+
+/** Whether a format of the partner can have this name, or why not. */
+export function faultOfName(name: string, formats: Format[]): 'invalid' | 'reserved' | undefined {
+  if (!/^[a-z0-9-]{1,64}$/.test(name)) return 'invalid';
+  const isReserved = formats.some(
+    ({ format_name, partner_name }) => format_name === name && partner_name === null,
+  );
+  return isReserved ? 'reserved' : undefined;
 }
 
 /** A member of a definition, or a source of a column, that differs. */

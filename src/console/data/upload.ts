@@ -6,7 +6,8 @@ import { sendForm, type Transfer } from './send-form';
 interface Upload {
   partner: string;
   file: File;
-  format?: string;
+  /** Without a name, the service would take the partner's default format. */
+  format: string;
   /** Saved under the name of the format, once the upload is accepted. */
   definition?: Definition;
   mode?: Schemas['LoadMode'];
@@ -21,7 +22,7 @@ export function uploadFeed(
 ): Promise<Schemas['FeedReceipt']> {
   const fields = {
     partner_name: partner,
-    ...(format && { format }),
+    format,
     ...(definition && { format_definition: JSON.stringify(definition) }),
     ...(mode && { mode }),
     ...(collection && { collection }),
@@ -34,12 +35,12 @@ export const inspectedBytes = 262_144 + 8;
 
 /**
  * Inspects the beginning of a file; nothing is stored.
- * @param reading - the format that reads it, by its name or as it is now; absent: as it is
+ * @param reading - the format that reads it, by its name or as it is now, and the mode; absent: as it is, as an upsert
  */
 export function inspectFeed(
   partner: string,
   file: File,
-  { format, definition }: { format?: string; definition?: Definition } = {},
+  { format, definition, mode }: Partial<Pick<Upload, 'format' | 'definition' | 'mode'>> = {},
 ): Promise<Schemas['FeedInspection']> {
   // A part of a gzip file cannot be unpacked to its end.
   const isPacked = file.name.toLowerCase().endsWith('.gz');
@@ -48,6 +49,7 @@ export function inspectFeed(
     partner_name: partner,
     ...(format && { format }),
     ...(definition && { format_definition: JSON.stringify(definition) }),
+    ...(mode && { mode }),
   };
   return bodyOf(
     client.POST('/feeds/inspect', {

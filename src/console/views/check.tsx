@@ -7,9 +7,9 @@ import { byMapping, proposeReading } from '../data/reading';
 import { inspectFeed } from '../data/upload';
 import { Failure } from '../parts/failure';
 import { Loading, Page } from '../parts/page';
-import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { FileFacts } from './file-facts';
+import { NoTable } from './no-table';
 import { ReadingForm } from './reading-form';
 
 /** Shows what the chosen file is, before anything is stored. */
@@ -64,15 +64,7 @@ function Proposed({ draft, inspection }: { draft: Draft; inspection: Schemas['Fe
   return (
     <>
       <FileFacts draft={draft} inspection={inspection} />
-      <div role="alert" className="notice bad">
-        <h2>{texts.check.noTable}</h2>
-        <p>
-          <Value>{hint?.message ?? refusal}</Value>
-        </p>
-        <Link href={addressOf('send', { partner })} className="button">
-          {texts.send.choose}
-        </Link>
-      </div>
+      <NoTable partner={partner} reason={hint?.message ?? refusal} />
     </>
   );
 }

@@ -11,9 +11,10 @@ import {
   asItIs,
   byMapping,
   changesBetween,
-  defaultName,
+  faultOfName,
   freeName,
   isSame,
+  modeFor,
   type Proposal,
 } from '../data/reading';
 import { Cancelled } from '../data/send-form';
@@ -31,6 +32,7 @@ import { Doubts } from './doubts';
 import { Faults } from './faults';
 import { FileFacts } from './file-facts';
 import { Mapping } from './mapping-table';
+import { NoTable } from './no-table';
 import { ReplaceFormat } from './replace-format';
 import { Sample, sampleOf } from './sample-table';
 
@@ -51,8 +53,9 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
   const [edited, setEdited] = useState<Definition | null>(null);
   const [answers, setAnswers] = useState<Answers>(new Map());
   const [typedName, setName] = useState<string>();
-  const [mode, setMode] = useState<Schemas['LoadMode']>('upsert');
+  const [chosenMode, setMode] = useState<Schemas['LoadMode']>();
   const [replaced, setReplaced] = useState<Definition>();
+  const [confirmed, setConfirmed] = useState<{ name: string; stored: Definition }>();
   const { formats } = proposal;
   const chosen = formats.find(({ format_name }) => format_name === reading);
   const suggested =
@@ -60,25 +63,30 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
       ? (inspection.suggested_format ?? applyAnswers(inspection, answers))
       : (chosen?.definition ?? null);
   const definition = edited ?? suggested;
+  const mode = chosenMode ?? (reading === proposal.reading ? proposal.mode : modeFor(suggested));
   const isNew = definition !== null && !isSame(chosen?.definition, definition);
   const ownName = chosen?.partner_name ? chosen.format_name : undefined;
   const name = typedName ?? ownName ?? freeName(formats);
+  const nameFault = isNew ? faultOfName(name, formats) : undefined;
 
-  const isIncomplete =
-    reading !== asItIs &&
-    (!definition?.columns.sku || (mode !== 'update' && !definition.columns.product_name));
-  const isReadable = Boolean(definition?.columns.sku && definition.columns.product_name);
+  const isComplete =
+    reading === asItIs ||
+    Boolean(definition?.columns.sku && (mode === 'update' || definition.columns.product_name));
+  const isInspected = reading === asItIs && mode === 'upsert';
   // A saved format is taken by its name: rules for new ones may be stricter.
   const by = edited || !chosen ? { definition: definition ?? undefined } : { format: chosen.format_name };
-  const settled = useDeferred(JSON.stringify(by));
+  const wanted = JSON.stringify({ ...by, mode });
+  const settled = useDeferred(wanted);
   const read = useQuery({
     queryKey: ['inspection', draft.partner, draft.file.name, draft.file.lastModified, settled],
-    queryFn: () => inspectFeed(draft.partner, draft.file, JSON.parse(settled) as typeof by),
-    enabled: isReadable,
+    queryFn: () =>
+      inspectFeed(draft.partner, draft.file, JSON.parse(settled) as Parameters<typeof inspectFeed>[2]),
+    enabled: isComplete && !isInspected && settled === wanted,
     placeholderData: keepPreviousData,
     gcTime: 0,
   });
-  const outcome = isReadable ? read.data : reading === asItIs ? inspection : undefined;
+  const outcome = isInspected ? inspection : isComplete ? read.data : undefined;
+  const problem = outcome?.refusal ?? outcome?.run_failure;
   // While there are doubts, what is known of the products is shown.
   const products = outcome ? sampleOf(outcome) : definition ? [] : inspection.sample;
 
@@ -92,22 +100,23 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
     },
     onSuccess: ({ feed_id }) => navigate(addressOf('feed', { feed: feed_id, step: 'plan' })),
   });
-  // Without a format, the default one of the partner would apply.
-  const standard = formats.some(({ format_name }) => format_name === defaultName) ? 'standard' : undefined;
   const sent: Sent = {
     mode,
-    format: isNew ? name : reading || standard,
+    format: isNew ? name : reading || 'standard',
     definition: isNew ? definition : undefined,
   };
   const saved = useMutation({ mutationFn: () => fetchFormats(draft.partner) });
-  /** Asks before a format is replaced. One that is the same is not saved again. */
+  /** Asks before a format is replaced, once for what it was. One that is the same is not saved again. */
   const store = async () => {
-    // Another attempt sends the same: the first one may have been accepted.
-    if (!isNew || (upload.error && isSame(upload.variables, sent))) return upload.mutate(sent);
+    if (!isNew) return upload.mutate(sent);
     const latest = await saved.mutateAsync();
     const stored = latest.find((format) => format.format_name === name)?.definition;
-    if (!stored) return upload.mutate(sent);
-    if (isSame(stored, definition)) return upload.mutate({ ...sent, definition: undefined });
+    if (stored && isSame(stored, definition)) {
+      // An attempt without an answer may have saved it: sent again as it was, it is stored once.
+      const isRepeated = upload.error !== null && isSame(upload.variables, sent);
+      return upload.mutate(isRepeated ? sent : { ...sent, definition: undefined });
+    }
+    if (!stored || isSame(confirmed, { name, stored })) return upload.mutate(sent);
     setReplaced(stored);
   };
   const choose = (changed: string) => {
@@ -116,7 +125,9 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
     setName(undefined);
   };
   const readings: [string, string][] = [
-    ...(inspection.accepted ? ([[asItIs, texts.check.standard]] as [string, string][]) : []),
+    ...(inspection.accepted || proposal.reading === asItIs
+      ? ([[asItIs, texts.check.standard]] as [string, string][])
+      : []),
     ...(inspection.suggested_format || inspection.draft_format
       ? ([[byMapping, texts.check.own]] as [string, string][])
       : []),
@@ -150,16 +161,24 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
           />
         )}
       </Card>
-      {outcome?.refusal && (
-        <p role="alert" className="notice bad">
-          <Value>{outcome.refusal}</Value>
+      {problem &&
+        (outcome?.hint ? (
+          <NoTable partner={draft.partner} reason={outcome.hint.message} />
+        ) : (
+          <p role="alert" className="notice bad">
+            <Value>{problem}</Value>
+          </p>
+        ))}
+      {chosen && outcome?.accepted && outcome.rows.length === 0 && inspection.rows.length > 0 && (
+        <p role="status" className="notice">
+          {texts.check.readsOtherwise}
         </p>
       )}
       {read.error ? (
         <p role="alert" className="notice bad">
           <Value>{read.error.message}</Value>
         </p>
-      ) : isReadable && !outcome ? (
+      ) : isComplete && !outcome ? (
         <Loading />
       ) : (
         <Sample rows={products} />
@@ -167,7 +186,13 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
       {outcome && outcome.issue_counts.length > 0 && <Faults counts={outcome.issue_counts} />}
       <Card>
         {isNew && (
-          <Field label={texts.check.name} hint={texts.check.nameHint} value={name} onChange={setName} />
+          <Field
+            label={texts.check.name}
+            hint={texts.check.nameHint}
+            error={nameFault && texts.check.nameFaults[nameFault]}
+            value={name}
+            onChange={setName}
+          />
         )}
         <Choice
           label={texts.check.mode}
@@ -181,7 +206,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
         ) : (
           upload.error && <Failure error={upload.error} />
         )}
-        {isIncomplete && (
+        {!isComplete && (
           <p className="field-error">{definition ? texts.check.needsSku : texts.check.needsAnswers}</p>
         )}
         {upload.isPending ? (
@@ -189,7 +214,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
         ) : (
           <Action
             kind="primary"
-            isDisabled={isIncomplete}
+            isDisabled={!isComplete || nameFault !== undefined}
             isPending={saved.isPending}
             onPress={() => void store().catch(() => undefined)}
           >
@@ -203,6 +228,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
           changes={changesBetween(replaced, definition)}
           onClose={() => setReplaced(undefined)}
           onReplace={() => {
+            setConfirmed({ name, stored: replaced });
             setReplaced(undefined);
             upload.mutate(sent);
           }}

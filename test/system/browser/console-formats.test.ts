@@ -231,6 +231,128 @@ describe('a saved format', () => {
     });
   });
 
+  it.each(['', 'Default', 'default '])(
+    'is not replaced by a format without a valid name: %j',
+    async (name) => {
+      const partner = `Unnamed ${name.length}${name.slice(0, 1)}`;
+      await putFormat(service.api, partner, 'default', corrected);
+      const { page } = await open('/send');
+      await chooseFile(page, partner, 'feed.csv', german);
+      await priceColumn(page).selectOption('VK-Preis');
+      await page.getByLabel('Save as format').fill(name);
+
+      await page.getByText('Enter 1 to 64 lower-case letters, digits or hyphens.').waitFor();
+      expect(await button(page, 'Store the file and preview').isDisabled()).toBe(true);
+      expect(await findFaults(page)).toEqual([]);
+      await page.getByLabel('Save as format').fill('other');
+      await firstProduct(page).getByText('9.99').waitFor();
+      expect(await storeAndRun(page, partner)).toEqual([['Z-1', 9.99, 'EUR']]);
+      expect(await formatsOf(partner)).toMatchObject({ default: corrected, other: {} });
+    },
+  );
+
+  it('does not have the name of a built-in one', async () => {
+    const { page } = await open('/send');
+    await chooseFile(page, 'Reserved', 'feed.csv', german);
+    await page.getByLabel('Save as format').fill('shopify');
+
+    await page.getByText('A built-in format has this name. Choose another one.').waitFor();
+    expect(await button(page, 'Store the file and preview').isDisabled()).toBe(true);
+  });
+
+  it.each([
+    ['is the one that was shown', 503, corrected, 0],
+    ['is changed meanwhile', 503, { ...corrected, null_values: ['-'] }, 1],
+    ['is changed meanwhile, and no answer came', 0, { ...corrected, null_values: ['-'] }, 1],
+  ])('is asked about again only where needed, when it %s: %i', async (_, status, meanwhile, questions) => {
+    const partner = `Again ${status} ${questions}`;
+    await putFormat(service.api, partner, 'default', corrected);
+    const { page } = await open('/send');
+    await chooseFile(page, partner, 'feed.csv', german);
+    await priceColumn(page).selectOption('VK-Preis');
+    await page.route('**/feeds/upload', (route) =>
+      status === 0 ? route.abort() : route.fulfill({ status, json: { detail: 'Busy.' } }),
+    );
+    await button(page, 'Store the file and preview').click();
+    await button(page, 'Replace it').click();
+    await page.getByRole('alert').waitFor();
+    await page.unroute('**/feeds/upload');
+    await putFormat(service.api, partner, 'default', meanwhile);
+    await button(page, 'Try again').click();
+
+    const dialog = page.getByRole('dialog', { name: 'Replace the format default?' });
+    const plan = page.getByRole('region', { name: 'What a run would change' });
+    await dialog.or(plan).waitFor();
+    expect(await dialog.count()).toBe(questions);
+    if (questions > 0) {
+      expect(await dialog.innerText()).toContain('["-"]');
+      expect(await formatsOf(partner)).toEqual({ default: meanwhile });
+      await dialog.getByRole('button', { name: 'Close' }).click();
+    }
+  });
+
+  it('does not read a file that was checked as it is, when it is saved meanwhile', async () => {
+    const { page } = await open('/send');
+    await chooseFile(
+      page,
+      'Meanwhile',
+      'feed.csv',
+      'sku,product_name,price,currency\nA-1,Zelt,1299.90,EUR\n',
+    );
+    expect(await howToRead(page).inputValue()).toBe('');
+    const swapped = { columns: { sku: { from: ['product_name'] }, product_name: { from: ['sku'] } } };
+    await putFormat(service.api, 'Meanwhile', 'default', swapped);
+
+    expect(await storeAndRun(page, 'Meanwhile')).toEqual([['A-1', 1299.9, 'EUR']]);
+  });
+
+  it.each([
+    ['the guess reads it', german],
+    ['nothing else reads it', german.replace('Artikelnr;Bezeichnung;EK-Preis', 'Kodex;Titulus;Pretium')],
+  ])('reads a file of which it skips every row seen, and says so: %s', async (kind, csv) => {
+    const partner = `Skipped ${kind}`;
+    const [sku, name, price] = csv.split(';') as [string, string, string];
+    const columns = { sku: { from: [sku] }, product_name: { from: [name] }, price: { from: [price] } };
+    await putFormat(service.api, partner, 'default', { delimiter: ';', columns });
+    const { page } = await open('/send');
+    await chooseFile(page, partner, 'feed.csv', csv);
+
+    expect(await howToRead(page).inputValue()).toBe('default');
+    await page.getByText('invalid_price').waitFor();
+    const otherWay = page.getByText('Read in another way, rows would be loaded');
+    expect(await otherWay.count()).toBe(kind === 'the guess reads it' ? 1 : 0);
+    await page.getByRole('combobox', { name: 'Price' }).selectOption('Not in the file');
+    await firstProduct(page).getByText('Zelt').waitFor();
+    expect(await otherWay.count()).toBe(0);
+  });
+
+  it('can be chosen where nothing that would be tried reads the file', async () => {
+    const columns = { sku: { position: 1 }, product_name: { position: 2 }, price: { position: 3 } };
+    const definition = { delimiter: ';', header: false, decimal_separator: ',', columns };
+    await putFormat(service.api, 'Choosable', 'another', corrected);
+    await putFormat(service.api, 'Choosable', 'weekly', definition);
+    const { page } = await open('/send');
+    await chooseFile(page, 'Choosable', 'feed.csv', 'Z-1;Zelt;4,10\nL-1;Lampe;9,99\n');
+    await howToRead(page).selectOption('weekly');
+    await firstProduct(page).getByText('4.10').waitFor();
+
+    expect(await storeAndRun(page, 'Choosable')).toEqual([
+      ['L-1', 9.99, undefined],
+      ['Z-1', 4.1, undefined],
+    ]);
+  });
+
+  it('does not hide the way out of a file that is no table', async () => {
+    await putFormat(service.api, 'Workbook', 'weekly', corrected);
+    const { page } = await open('/send');
+    await chooseFile(page, 'Workbook', 'feed.csv', 'PK\u0003\u0004\u0014\u0000\u0000\u0000xl/workbook.xml');
+
+    expect(await howToRead(page).inputValue()).toBe('weekly');
+    const alert = page.getByRole('alert');
+    await alert.getByText('This file cannot be read as a table').waitFor();
+    await alert.getByRole('link', { name: 'Choose a file' }).waitFor();
+  });
+
   it('is not the name of a guess: that is saved beside it', async () => {
     await putFormat(service.api, 'Beside', 'default', { columns: { sku: { from: ['Nr'] } } });
     const { page } = await open('/send');
@@ -257,6 +379,56 @@ describe('a saved format', () => {
 
     const columns = { ...corrected.columns, sku: { from: ['ArtNr'] } };
     expect(await formatsOf('Renamed')).toEqual({ default: { ...corrected, columns } });
+  });
+});
+
+describe('a file of skus and prices', () => {
+  const mode = (page: Page) => page.getByLabel('What to do with it');
+  const known = (partner: string) =>
+    service.api.loadFeed('sku,product_name,price,currency\nZ-1,Zelt,1,EUR\n', partner);
+  const prices = {
+    delimiter: ';',
+    decimal_separator: ',',
+    columns: { sku: { from: ['Artikelnr'] }, price: { from: ['EK-Preis'] }, currency: { value: 'EUR' } },
+  };
+
+  it.each([
+    ['by the saved format that is for it', prices, 'Artikelnr;EK-Preis\nZ-1;4,10\n', 'default'],
+    [
+      'by a saved format that has names too',
+      corrected,
+      'Artikelnr;EK-Preis;Währung\nZ-1;4,10;EUR\n',
+      'default',
+    ],
+    ['as it is', undefined, 'sku,price,currency\nZ-1,4.10,EUR\n', ''],
+  ])('is read as an update, %s', async (kind, definition, csv, reading) => {
+    const partner = `Prices ${kind}`;
+    await known(partner);
+    if (definition) await putFormat(service.api, partner, 'default', definition);
+    const { page, complaints } = await open('/send');
+    await chooseFile(page, partner, 'feed.csv', csv);
+
+    await howToRead(page).waitFor();
+    expect(await howToRead(page).inputValue()).toBe(reading);
+    expect(await mode(page).inputValue()).toBe('update');
+    await firstProduct(page).getByText('4.10').waitFor();
+    expect(await storeAndRun(page, partner)).toEqual([['Z-1', 4.1, 'EUR']]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('is shown as an update reads it, when the name is taken out', async () => {
+    await known('Nameless');
+    const { page } = await open('/send');
+    await chooseFile(page, 'Nameless', 'feed.csv', german);
+    await page.getByRole('combobox', { name: 'Name' }).selectOption('Not in the file');
+    await page.getByText('Choose the column with the SKU, and the one with the name.').waitFor();
+    await mode(page).selectOption('update');
+
+    const row = firstProduct(page);
+    await row.getByText('Z-1').waitFor();
+    expect(await page.getByText('No row would be loaded.').count()).toBe(0);
+    await row.getByText('Zelt').waitFor({ state: 'detached' });
+    expect(await storeAndRun(page, 'Nameless')).toEqual([['Z-1', 9.99, 'EUR']]);
   });
 });
 

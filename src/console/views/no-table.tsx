@@ -1,0 +1,19 @@
+import { Link } from 'wouter';
+import { addressOf } from '../data/address';
+import { Value } from '../parts/value';
+import { texts } from '../texts';
+
+/** Says why a file is no table, and the way out. */
+export function NoTable({ partner, reason }: { partner: string; reason: string | null }) {
+  return (
+    <div role="alert" className="notice bad">
+      <h2>{texts.check.noTable}</h2>
+      <p>
+        <Value>{reason}</Value>
+      </p>
+      <Link href={addressOf('send', { partner })} className="button">
+        {texts.send.choose}
+      </Link>
+    </div>
+  );
+}
