@@ -1,7 +1,7 @@
 import type { paths } from '../../../generated/openapi';
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { bodyOf, client, RequestError } from '../api';
-import { keepScope, keptScope } from '../session';
+import { keepScope, keptScope, refuseKey } from '../session';
 
 /** Where the next page of a list begins. */
 interface Page {
@@ -69,9 +69,13 @@ export const useProfile = () =>
 /**
  * Asks whether a key sees all partners: the queue is refused to one that is limited to a partner.
  * @param key - absent: that of the session
- * @throws RequestError for any other refusal
+ * @throws RequestError for any other refusal: 401 for a text that no header can have, so that it is no key
  */
 export async function askScope(key?: string): Promise<boolean> {
+  if (key && /[^\x20-\xff]/.test(key)) {
+    refuseKey();
+    throw new RequestError(401, null, null, null);
+  }
   const params = { query: { limit: 1 } };
   const sent = client.GET('/queue', { params, headers: key ? { 'x-api-key': key } : {} });
   return bodyOf(sent).then(

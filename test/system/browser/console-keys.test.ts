@@ -47,6 +47,14 @@ describe('the console with the key of a partner', () => {
   });
 });
 
+describe('the sign-in', () => {
+  it.each(['wrong', 'schlüssel–'])('says that a key is unknown: %s', async (key) => {
+    const page = await openWith(key, '/partners');
+    await page.getByText('This key is missing or unknown.').waitFor();
+    expect(await page.getByText('cannot be reached').count()).toBe(0);
+  });
+});
+
 describe('the console with a read-only key', () => {
   it('previews a run, and says why it does not start', async () => {
     const { key } = await withStoredKey(service, null, 'reader', { is_read_only: true });
