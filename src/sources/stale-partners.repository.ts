@@ -39,10 +39,14 @@ const staleSql = `
 
 /** A run that completed later ends the staleness of its time; other days end it for their time only. */
 const updateKnownSql = `
-  with ${staleSql}
-  update stale_partners set is_stale = not is_stale
-  where is_stale <> exists (select from stale where stale.partner_id = stale_partners.partner_id)
-  returning partner_id`;
+  with ${staleSql}, changed as (
+    select partner_id from stale_partners
+    where is_stale <> exists (select from stale where stale.partner_id = stale_partners.partner_id)
+    order by partner_id limit :max
+  )
+  update stale_partners set is_stale = not is_stale from changed
+  where stale_partners.partner_id = changed.partner_id
+  returning stale_partners.partner_id`;
 
 /** A partner that is stale for the first time since its last completed run. */
 const insertNewSql = `
@@ -70,28 +74,31 @@ const publishStaleSql = publishEventsSql(`
  * @returns the number of partners that became stale
  */
 export async function noticeStalePartners(db: Database, days: number | undefined): Promise<number> {
-  let noticed = 0;
-  for (let batch = partnersPerBatch; batch === partnersPerBatch; noticed += batch) {
-    batch = await inTransaction(db, 'request', (trx) => noticeBatch(trx, days ?? null));
+  for (let noticed = 0; ;) {
+    const batch = await inTransaction(db, 'request', (trx) => noticeBatch(trx, days ?? null));
+    noticed += batch.noticed;
+    if (Math.max(batch.noticed, batch.changed) < partnersPerBatch) return noticed;
   }
-  return noticed;
 }
 
-async function noticeBatch(trx: Knex.Transaction, days: number | null): Promise<number> {
+/** @returns how many partners became stale for the first time, and how many others changed */
+async function noticeBatch(
+  trx: Knex.Transaction,
+  days: number | null,
+): Promise<{ noticed: number; changed: number }> {
   const { rows: locks } = await trx.raw<{ rows: [{ isLocked: boolean }] }>(
     `select pg_try_advisory_xact_lock(${lockKey('stalePartners', 'cast(0 as bigint)')}) as "isLocked"`,
   );
-  if (!locks[0].isLocked) return 0;
+  if (!locks[0].isLocked) return { noticed: 0, changed: 0 };
   type Noticed = { rows: { partner_id: number }[] };
-  const known = await trx.raw<Noticed>(updateKnownSql, { days } as never);
-  const { rows } = await trx.raw<Noticed>(insertNewSql, {
-    days,
-    max: partnersPerBatch,
-  } as never);
-  const changed = [...known.rows, ...rows].map(({ partner_id }) => partner_id);
-  if (changed.length > 0) await keepAttention(trx, allPartners(changed));
+  const bindings = { days, max: partnersPerBatch } as never;
+  const { rows: known } = await trx.raw<Noticed>(updateKnownSql, bindings);
+  const { rows } = await trx.raw<Noticed>(insertNewSql, bindings);
+  const partners = [...known, ...rows].map(({ partner_id }) => partner_id);
+  if (partners.length > 0) await keepAttention(trx, allPartners(partners));
+  // With the attention of the partner; it waits for no lock.
   if (rows.length > 0) await trx.raw(publishStaleSql, [rows.map(({ partner_id }) => partner_id)]);
-  return rows.length;
+  return { noticed: rows.length, changed: known.length };
 }
 
 export async function countStalePartners(db: Database): Promise<number> {

@@ -136,6 +136,23 @@ describe('a partner without a completed feed', () => {
     expect([names.length, new Set(names).size, await gauge()]).toEqual([1200, 1200, 1200]);
   });
 
+  it('locks the reasons of few partners at a time, also of those that are stale no more', async () => {
+    await service.db.raw(
+      `with named as (
+         insert into partners (partner_name) select 'Partner ' || number from generate_series(1, 1100) as number
+         returning partner_id
+       )
+       insert into stale_partners (partner_id, completed_at, is_stale) select partner_id, '-infinity', true from named`,
+    );
+    const partners: number[] = [];
+    service.pool.on('query', ({ sql, bindings }: { sql: string; bindings: [number[]] }) => {
+      if (sql.includes('insert into partner_attention')) partners.push(bindings[0].length);
+    });
+
+    expect([await notice(7), await gauge()]).toEqual([0, 0]);
+    expect(partners).toEqual([500, 500, 100]);
+  });
+
   it('is forgotten with the partner', async () => {
     await putSource(service.api, 'Acme', 'daily', { url });
     await age('Acme', 8);
