@@ -22,7 +22,7 @@ interface EventContent {
   'job.failed': InJson<ValidationJobRow>;
   'job.reverted': InJson<JobRunRow>;
   'source.failed': InJson<SourceRow>;
-  'partner.stale': InJson<PartnerRow>;
+  'partner.stale': InJson<Omit<PartnerRow, 'attention'>> & Partial<Pick<PartnerRow, 'attention'>>;
   'partner.attention': AttentionChange;
   'order.created': { order_id: number };
   'webhook.ping': Record<string, never>;
@@ -99,7 +99,9 @@ export async function describeEvent(
     }
     case 'partner.stale': {
       const row = content as EventContent[typeof type];
-      const partner = partnerBody({ ...row, last_completed_at: timeOf(row.last_completed_at) });
+      // An event of release 1.2.0 lacks its attention.
+      const attention = row.attention ?? [];
+      const partner = partnerBody({ ...row, attention, last_completed_at: timeOf(row.last_completed_at) });
       return { type, timestamp: happenedAt, data: partner };
     }
     case 'partner.attention': {

@@ -4,7 +4,7 @@ import { createOrders, type RequestedOrder } from '../../src/orders/orders.creat
 import { eventually } from '../support/harness';
 import { leaveRunning, whileLoading } from '../support/runs-in-flight';
 import { startTestService, type TestService } from '../support/service';
-import { sendTo, startReceiver, type Receiver, eventErrors } from '../support/webhooks';
+import { sendTo, startReceiver, type Receiver, bodyErrors, eventErrors } from '../support/webhooks';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,"24,5"\n';
 
@@ -156,6 +156,24 @@ describe('an endpoint', () => {
 
     await allDelivered();
     expect(receiver.events()).toEqual([{ type: 'job.reverted', data: revert }]);
+  });
+
+  it('gets a stale partner that release 1.2.0 found, which knew no attention', async () => {
+    const receiver = await subscribe({ partner_name: 'Stale' });
+    const partner = {
+      ...{ partner_name: 'Stale', products: 2, feeds: 1, last_feed_id: 1 },
+      last_completed_at: '2026-03-01T09:31:00+00:00',
+    };
+
+    await service.db.raw(
+      `select publish_events(array['partner.stale'], array['Stale'], array[cast(? as json)])`,
+      [JSON.stringify(partner)],
+    );
+
+    await allDelivered();
+    const [sent] = receiver.received;
+    expect(bodyErrors('partner.stale', sent!.event)).toEqual([]);
+    expect(sent!.event.data).toMatchObject({ partner_name: 'Stale', attention: [] });
   });
 
   it('gets only events of its partner and of its types', async () => {
