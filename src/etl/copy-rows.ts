@@ -78,6 +78,9 @@ export async function copyRows(
     (record) => {
       if (!record.tooLong && !fillsDown && known?.isUnchanged(record.bytes, record)) {
         stats.unchanged++;
+        // Up to the first price: to read the values of all unchanged records takes longer.
+        stats.hasPrices ||=
+          stats.hasPriceColumn && transformRecord(record, header, feed.mode).values?.price != null;
         return addNames(record);
       }
       const { values, issues } = transformRecord(record, header, feed.mode);
@@ -86,7 +89,7 @@ export async function copyRows(
         stats.rejected++;
         return addNames(record);
       }
-      if (values.price !== null) stats.priced++;
+      stats.hasPrices ||= values.price !== null;
       const superseded = known?.markStaged(values.sku, issues === undefined && !fillsDown);
       if (known?.hasRepeatedSku && !target.allowsRepeatedSkus) throw new RepeatedSku();
       stats.copied++;

@@ -20,12 +20,12 @@ export function loadFacts(mode: LoadMode, stats: RunStats): LoadFacts {
   };
 }
 
-/** A feed that only updates leaves prices alone that it has no column for. Unchanged rows are not read: they may have prices. */
+/** A feed that only updates leaves prices alone that it has no column for. */
 function pricesOf(
   mode: LoadMode,
-  { priced, hasPriceColumn, copied, unchanged }: RunStats,
+  { hasPrices, hasPriceColumn, copied, unchanged }: RunStats,
 ): LoadFacts['prices'] {
-  if (priced > 0) return 'some';
+  if (hasPrices) return 'some';
   if (!hasPriceColumn) return mode === 'update' ? null : 'absent';
-  return copied > 0 && unchanged === 0 ? 'none' : null;
+  return copied + unchanged > 0 ? 'none' : null;
 }

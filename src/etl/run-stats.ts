@@ -33,8 +33,8 @@ export class RunStats {
   headerPlace: RecordPlace = { line: 1, lastLine: 1, row: 0 };
   /** Prices of active products that the compared rows change; some are at five times or a fifth of what they were, or beyond. */
   prices = { changed: 0, jumped: 0 };
-  /** Rows that were copied with a price. */
-  priced = 0;
+  /** Whether a valid row has a price. */
+  hasPrices = false;
   /** Whether the file has prices. */
   hasPriceColumn = false;
   /** Whether the file is one of corrected rows. */
@@ -70,7 +70,7 @@ export class RunStats {
     this.unreadable = 0;
     this.unreadableLines = [];
     this.prices = { changed: 0, jumped: 0 };
-    this.priced = 0;
+    this.hasPrices = false;
   }
 
   /** Counts a row that could not be split into cells. */

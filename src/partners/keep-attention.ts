@@ -81,7 +81,7 @@ const lastLoadSql = `
   ) as corrections
   where load_place = 1`;
 
-/** The last load that says something of prices. A feed of unchanged and unpriced rows leaves the question open, and some updates do. */
+/** The last load that says something of prices. An update without their column leaves the question open. */
 const pricedSql = `
   select distinct on (partner_id) * from in_force
   where not is_correction and prices is not null order by partner_id, finished_at desc, job_id desc, run desc`;

@@ -201,6 +201,14 @@ describe('attention', () => {
       {},
     ],
     [
+      'is no_prices when all have gone, although one row never had one and is unchanged',
+      async (name) => {
+        const feed = (price: string) => feedOf(30, { price }).replace(/(?<=S-3,Product 3),.*/, ',');
+        return (await load(name, feed('9.90')), load(name, feed('')));
+      },
+      { no_prices: 30 },
+    ],
+    [
       'is none for a small feed of another mode',
       async (name) => (await load(name, feedOf(40), { mode: 'replace' }), load(name, feedOf(3))),
       {},
