@@ -1508,11 +1508,12 @@ export interface components {
          *     50 newest feeds of a partner count, and the last 20 runs of each. A file of corrected rows, which has the columns `_line` and `_codes` of
          *     `downloadJobRejects`, is no load of its own: the rows that it loads are taken off the skipped rows of the load before it.
          *
-         *     - `last_run_failed`: the last run has failed. Counts the feeds whose run failed since the last run that completed.
-         *     - `withdrawals_blocked`: the same, because it would have withdrawn too many products. Counts these products
-         *       (`would_withdraw`).
+         *     - `last_run_failed`: the last run has failed, not counting runs that were cancelled. Counts the feeds whose run failed since
+         *       the last run that completed.
+         *     - `withdrawals_blocked`: in place of `last_run_failed`, because the run would have withdrawn too many products. Counts these
+         *       products (`would_withdraw`).
          *     - `price_jump`: in the last load, the prices of many products jumped (see the issue `price_jump`); or the last run failed by
-         *       `max_price_jump_percent`. Counts these products.
+         *       `max_price_jump_percent`, which is `last_run_failed` too. Counts these products.
          *     - `no_prices`: no row of the last load has a price, although the file has a column for it or an earlier load had prices.
          *       Counts its rows that were loaded. A feed of mode `update` without this column says nothing of prices.
          *     - `source_failing`: the last fetch of an enabled source has failed, or the last five attempts have. A page in place of a

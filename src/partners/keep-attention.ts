@@ -4,6 +4,7 @@ import { queryRows, type Database } from '../db/database';
 import { sql, type Sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
+import { cancelledReason } from '../jobs/run-progress.repository';
 import { attentionReasons, failingAfter } from './attention';
 import { revertedBySql } from './reverted-by';
 
@@ -42,12 +43,12 @@ const runSql = `
     select * from runs where runs.job_id = feed.job_id order by run desc limit ${runsMax}
   ) as job_run`;
 
-/** The loads that have ended, without attempts that were repeated. */
+/** The loads that have ended, without attempts that were repeated, and those that a person stopped. */
 const endedSql = `
   select *, row_number() over (partition by partner_id order by finished_at desc, job_id desc, run desc) as place
   from run
   where kind = 'load' and status in ('completed', 'failed')
-    and failure_reason is distinct from 'The run was interrupted.'`;
+    and coalesce(failure_reason, '') not in ('The run was interrupted.', '${cancelledReason}')`;
 
 /** The completed loads that are not undone. */
 const inForceSql = `
@@ -135,10 +136,11 @@ const staleSql = `
 /** All reasons, with when they began as far as that is known. */
 const reasonsSql = `
   select partner_id,
-    case when would_withdraw is not null then 'withdrawals_blocked' when price_jumps is not null then 'price_jump'
-      else 'last_run_failed' end as reason,
-    finished_at as since, coalesce(would_withdraw, price_jumps, failed_feeds) as count
+    case when would_withdraw is null then 'last_run_failed' else 'withdrawals_blocked' end as reason,
+    finished_at as since, coalesce(would_withdraw, failed_feeds) as count
   from failed
+  union all
+  select partner_id, 'price_jump', finished_at, price_jumps from failed where price_jumps is not null
   union all
   select partner_id, 'price_jump', finished_at, price_jumps from last_load where price_jumps is not null
   union all

@@ -9,7 +9,8 @@ import { sendTo } from '../support/webhooks';
 const hour = 3600 * 1000;
 
 interface Load {
-  status: 'completed' | 'failed' | 'interrupted' | 'cancelled';
+  /** `stopped` while it ran; `cancelled` before. */
+  status: 'completed' | 'failed' | 'interrupted' | 'stopped' | 'cancelled';
   processed: number;
   skipped: number;
   prices: 'some' | 'none' | 'absent' | null;
@@ -44,7 +45,9 @@ interface History {
 const count = (max: number) => fc.integer({ min: 0, max });
 const load: fc.Arbitrary<Load> = fc
   .record({
-    status: fc.constantFrom('completed', 'completed', 'completed', 'failed', 'interrupted', 'cancelled'),
+    status: fc.constantFrom(
+      ...(['completed', 'completed', 'completed', 'failed', 'interrupted', 'stopped', 'cancelled'] as const),
+    ),
     processed: fc.constantFrom(0, 5, 10, 19, 20, 40, 41, 60, 100),
     share: fc.constantFrom(0, 0.02, 0.05, 0.08, 0.1, 0.3, 1),
     prices: fc.constantFrom('some', 'some', 'none', 'absent', null),
@@ -189,8 +192,8 @@ function expectedReasons({ sources, staleness }: History, feeds: Feed[], end: nu
     const failedFeeds = new Set(ended.filter(({ run }) => run.at > completedAt).map(({ feed }) => feed));
     const { wouldWithdraw, jumps } = lastRun.run;
     if (wouldWithdraw !== null) reasons.withdrawals_blocked = wouldWithdraw;
-    else if (jumps !== null) reasons.price_jump = jumps;
     else reasons.last_run_failed = failedFeeds.size;
+    if (jumps !== null) reasons.price_jump = jumps;
   }
 
   const inForce = ended.filter(({ feed, run }) => run.status === 'completed' && isInForce(feed, run));
@@ -340,6 +343,11 @@ const countersOf = ({ processed, skipped }: { processed: number; skipped: number
   skipped,
 });
 
+const reasons: Partial<Record<Load['status'], string>> = {
+  interrupted: 'The run was interrupted.',
+  stopped: 'The run was cancelled.',
+};
+
 function rowOf(run: Run, jobId: number, finishedAt: string): object {
   const at = { job_id: jobId, run: run.run, kind: run.kind, finished_at: finishedAt };
   if (run.kind === 'revert')
@@ -351,7 +359,7 @@ function rowOf(run: Run, jobId: number, finishedAt: string): object {
     };
   if (run.status === 'cancelled') return { ...at, status: 'cancelled' };
   const isFailed = run.status !== 'completed';
-  const reason = run.status === 'interrupted' ? 'The run was interrupted.' : 'It failed.';
+  const reason = reasons[run.status] ?? 'It failed.';
   return {
     ...at,
     ...countersOf(run),

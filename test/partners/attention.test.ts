@@ -117,9 +117,9 @@ describe('attention', () => {
     );
     expect(shown).toEqual([
       ['Run failed', 'last_run_failed 1'],
+      ['Jump stopped', 'last_run_failed 1', 'price_jump 20'],
       ['Blocked', 'withdrawals_blocked 37'],
       ['Prices jumped', 'price_jump 20'],
-      ['Jump stopped', 'price_jump 20'],
       ['No prices', 'no_prices 20'],
       ['Source gone', 'source_failing 1'],
       ['Source answers HTML', 'source_failing 1'],
@@ -277,6 +277,14 @@ describe('attention', () => {
     await recoverRuns(service.db);
 
     expect(await reasonsOf('Died')).toEqual({ last_run_failed: 1 });
+  });
+
+  it('is not last_run_failed for a run that was cancelled', async () => {
+    const feed = await service.api.uploadFeed(feedOf(3), 'Cancelled');
+    await leaveRunning(service, feed);
+    expect((await service.api.post(`/jobs/${feed.jobId}/cancel`)).body.status).toBe('failed');
+
+    expect(await reasonsOf('Cancelled')).toEqual({});
   });
 
   it('is that of both partners after a merge, and goes with a removed partner', async () => {
