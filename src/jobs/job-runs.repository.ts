@@ -4,7 +4,6 @@ import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
 import { publishEventsSql } from '../events/outbox';
 import type { CounterColumns } from './jobs.repository';
-import { keepAttention, partnerOfJob } from '../partners/keep-attention';
 import { revertedBySql } from '../partners/reverted-by';
 import type { RunNumber } from './run-progress.repository';
 
@@ -71,10 +70,9 @@ export async function findRun(
   return rows[0];
 }
 
-/** Publishes the end of a revert, with the run as it is now, and keeps for what its partner needs attention. */
+/** Publishes the end of a revert, with the run as it is now. The caller keeps the attention of its partner, at its end. */
 export async function announceRevertEnd(db: Database, at: RunNumber): Promise<void> {
   await db.raw(publishRevertEventSql, { ...at });
-  await keepAttention(db, partnerOfJob(at.jobId));
 }
 
 const publishRevertEventSql = publishEventsSql(`

@@ -7,7 +7,6 @@ import type { Database } from '../db/database';
 import { readBounded, type Found } from '../db/page';
 import type { PartnerScope } from '../shared/caller';
 import type { LoadFacts } from '../etl/load-facts';
-import { keepAttention, partnerOfJob } from '../partners/keep-attention';
 import { publishEventsSql, type EventType } from '../events/outbox';
 import type { Knex } from 'knex';
 import { jobRevertedBySql } from '../partners/reverted-by';
@@ -187,7 +186,7 @@ export async function markLoading(db: Database, feedId: number): Promise<void> {
 }
 
 /**
- * Completes a run.
+ * Completes a run, and publishes that. The caller keeps the attention of its partner, at its end.
  * @param delimiter - the one of the file
  * @returns false if its cancellation is requested; the caller must then roll back
  */
@@ -228,7 +227,8 @@ const setFactsSql = `
 const thisRun = "job_id = :jobId and run_count = :run and status = 'running'";
 
 /**
- * Fails a run, unless it was requeued or another one has started.
+ * Fails a run, unless it was requeued or another one has started, and publishes that. The caller keeps the attention of its
+ * partner, at its end.
  * @param priceJumps - products whose price would have jumped, if it failed because of them
  * @returns whether the run was failed
  */
@@ -273,10 +273,9 @@ export function failSql(which: string): string {
   `;
 }
 
-/** Publishes the end of a run, with the job as it is now, and keeps for what its partner needs attention. */
+/** Publishes the end of a run, with the job as it is now. The caller keeps the attention of its partner, at its end. */
 export async function announceRunEnd(db: Database, type: EventType, jobId: number): Promise<void> {
   await db.raw(publishRunEventSql, { type, jobId });
-  await keepAttention(db, partnerOfJob(jobId));
 }
 
 const publishRunEventSql = publishEventsSql(`

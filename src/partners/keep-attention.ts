@@ -173,7 +173,7 @@ const reasonsSql = `
  */
 const keepSql = `
   with asked as materialized (
-    select partner_id from unnest(cast(? as bigint[])) as asked_id join partners on partners.partner_id = asked_id
+    select partner_id from partners where partner_id = any (cast(? as bigint[]))
   ), feed as materialized (${feedSql}
   ), run as materialized (${runSql}
   ), ended as materialized (${endedSql}
@@ -215,8 +215,8 @@ const keepSql = `
   `)}`;
 
 /**
- * Locks the reasons of partners until the transaction ends, by ascending number. The holder waits for no lock of others: so
- * whoever acquires it, after any other lock, can only be delayed.
+ * Locks the reasons of partners until the transaction ends, by ascending number. These locks are the last of a transaction, all of
+ * one call: so whoever acquires them, after any other lock, can only be delayed, by the end of others.
  */
 const lockReasonsSql = ({ sql: which, bindings }: Sql): Sql => ({
   sql: `
@@ -226,9 +226,11 @@ const lockReasonsSql = ({ sql: which, bindings }: Sql): Sql => ({
 });
 
 /**
- * Keeps the reasons of some partners as their data are now, and publishes partner.attention for those that come and go. Call it
- * in the transaction of a change, after it. Concurrent calls for a partner follow each other.
- * @param which - selects `partner_id`
+ * Keeps the reasons of some partners as their data are now, and publishes partner.attention for those that come and go, but not
+ * for removed partners, which have none. Concurrent calls for a partner follow each other.
+ *
+ * Call it once in the transaction of a change, at its end: what follows must not wait for locks of others.
+ * @param which - selects `partner_id`; more than once counts as once
  */
 export async function keepAttention(db: Database, which: Sql): Promise<void> {
   const ids = await readPartnerIds(db, lockReasonsSql(which));
@@ -248,9 +250,9 @@ export const allPartners = (partnerIds: readonly number[]): Sql =>
 /** Selects a partner by its number. */
 export const onePartner = (partnerId: number): Sql => allPartners([partnerId]);
 
-/** Selects the partner of a job. */
-export const partnerOfJob = (jobId: number): Sql =>
-  sql`select partner_id from feeds join validation_jobs using (feed_id) where job_id = ${jobId}`;
+/** Selects the partners of jobs. */
+export const partnersOfJobs = (jobIds: readonly number[]): Sql =>
+  sql`select partner_id from feeds join validation_jobs using (feed_id) where job_id = any (${jobIds as unknown as Knex.Value})`;
 
 /** Partners that one transaction checks. */
 const partnersPerBatch = 100;
@@ -270,7 +272,7 @@ export async function checkAttention(db: Database, after: number, max: number): 
   return last;
 }
 
-/** Removed partners may have reasons too, if a check and the removal met. */
+/** Removed partners may have reasons too: release 1.2.0 leaves them. */
 async function checkBatch(trx: Knex.Transaction, after: number): Promise<number> {
   const ids = await readPartnerIds(
     trx,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { isDistributed } from '../db/layout';
 import { copyByKey, copyWhere, takeWorkingCopy, writeBack } from '../db/working-copy';
-import { keepAttention, onePartner } from './keep-attention';
+import { allPartners, keepAttention } from './keep-attention';
 import { waitForPartner } from './partner-lock';
 
 export interface PartnerMerge {
@@ -78,8 +78,6 @@ const steps: Record<string, string> = {
   manualChanges: 'delete from manual_changes where partner_id = :fromId',
   // The other partner is judged by the latest run of both.
   staleness: 'delete from stale_partners where partner_id = :fromId',
-  // The same; the check of the other partner follows.
-  attention: 'delete from partner_attention where partner_id = :fromId',
   // Of two formats with one name, the other partner's stays.
   formats: `
     update partner_formats as moved set partner_id = :intoId
@@ -162,8 +160,9 @@ export async function mergePartners(
   }
   for (const what of ['orders', 'keys', 'webhooks'] as const)
     merge[what] = await run(renames[what], { from, into });
-  if (intoId !== undefined) await keepAttention(trx, onePartner(intoId));
   const isKnown = fromId !== undefined || merge.orders + merge.keys + merge.webhooks > 0;
   if (!isKnown) throw new Error(`Unknown partner: ${from}.`);
+  // Of both: the reasons of a partner that is gone go with it.
+  await keepAttention(trx, allPartners(rows.map(({ partner_id }) => partner_id)));
   return merge;
 }

@@ -3,6 +3,7 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { productLayout } from '../db/layout';
 import { copyFirst, takeWorkingCopy, writeBack } from '../db/working-copy';
+import { keepAttention, onePartner } from '../partners/keep-attention';
 import { tryLockPartner } from '../partners/partner-lock';
 import { inBatches } from '../shared/batches';
 
@@ -219,7 +220,6 @@ const otherTables = [
   'search_backlog',
   'product_words',
   'product_versions',
-  'partner_attention',
   'partner_counts',
   'partner_formats',
   'sources',
@@ -242,5 +242,7 @@ async function removeEmptyPartner(trx: Knex.Transaction, partnerId: number): Pro
     'partners',
   ])
     await trx(table).where('partner_id', partnerId).delete();
+  // Its reasons go with it.
+  await keepAttention(trx, onePartner(partnerId));
   return true;
 }

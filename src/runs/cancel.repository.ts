@@ -6,6 +6,7 @@ import { failLockedRun } from './recovery';
 import { cancelQueuedRevert, failRevert, findPendingRevert, requestRevertCancel } from './reverts.repository';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
+import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
 
 /** Result of a cancellation request: a number is that of a run in progress, which was requested to stop. */
 type Cancellation = 'ended' | 'none' | { run: number } | 'changing';
@@ -16,8 +17,10 @@ export async function requestCancel(trx: Knex.Transaction, jobId: number): Promi
     const job = await trx<ValidationJobRow>('validation_jobs').where('job_id', jobId).forUpdate().first();
     const isQueued = job?.status === 'queued' && job.run_requested_at !== null;
     if (isQueued) await cancelQueuedRun(trx, jobId);
-    else if (job?.status === 'running') await failLockedRun(trx, jobId, cancelledReason);
-    else return endRevert(trx, jobId);
+    else if (job?.status === 'running') {
+      await failLockedRun(trx, jobId, cancelledReason);
+      await keepAttention(trx, partnersOfJobs([jobId]));
+    } else return endRevert(trx, jobId);
     return 'ended';
   }
   const { rows } = await trx.raw<{ rows: { run: number }[] }>(

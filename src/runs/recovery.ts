@@ -3,6 +3,7 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { cancelledReason } from '../jobs/run-progress.repository';
 import { failSql, announceRunEnd } from '../jobs/jobs.repository';
+import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
 import { lockOrphanedRuns, lockReservedRun, requeueRun, type OrphanedRun } from './orphaned-runs.repository';
 import { failRevert, requeueRevert } from './reverts.repository';
 
@@ -40,6 +41,7 @@ export function recoverRuns(
         onError(error, orphan);
       }
     }
+    if (recovered.failed.length > 0) await keepAttention(trx, partnersOfJobs(recovered.failed));
     return recovered;
   });
 }
@@ -48,7 +50,7 @@ function requeue(trx: Knex.Transaction, { job_id: jobId, run_count: run, is_reve
   return is_revert ? requeueRevert(trx, { jobId, run }) : requeueRun(trx, jobId);
 }
 
-/** Fails an orphaned run, which the caller has locked. */
+/** Fails an orphaned run, which the caller has locked. The caller keeps the attention of its partner, at its end. */
 async function failOrphan(trx: Knex.Transaction, orphan: OrphanedRun, reason: string): Promise<void> {
   const { job_id: jobId, run_count: run, cancel_requested: isCancelled } = orphan;
   if (orphan.is_revert) {
@@ -72,10 +74,11 @@ export async function failReservedRun(
   const orphan = await lockReservedRun(trx, jobId, revert);
   if (!orphan) return false;
   await failOrphan(trx, orphan, reason);
+  await keepAttention(trx, partnersOfJobs([jobId]));
   return true;
 }
 
-/** Fails a queued or orphaned run. The caller has locked the job. */
+/** Fails a queued or orphaned run. The caller has locked the job, and keeps the attention of its partner, at its end. */
 export async function failLockedRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
   const failure = { jobId, reason, skipped: 0, wouldWithdraw: null, issueCounts: '[]' };
   const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);

@@ -180,7 +180,7 @@ export async function requeueRevert(trx: Knex.Transaction, { jobId, run }: RunNu
 }
 
 /**
- * Completes a revert, and publishes that.
+ * Completes a revert, and publishes that. The caller keeps the attention of its partner, at its end.
  * @returns false if its cancellation is requested; the caller must then roll back
  */
 export async function completeRevert(

@@ -14,6 +14,7 @@ import { loadFirstFeed } from '../etl/first-load';
 import { checkKeepingIssues, replaceRowIssues } from '../etl/keep-issues';
 import { mergeStaged } from '../etl/merge-staged';
 import { beginRunChange, endChange, type CatalogChange } from '../partners/catalog-changes';
+import { keepAttention, onePartner, partnersOfJobs } from '../partners/keep-attention';
 import { lockPartner } from '../partners/partner-lock';
 import { checkPriceJumps } from '../etl/price-jumps';
 import { rejectSupersededRows } from '../etl/repeated-skus';
@@ -224,6 +225,7 @@ async function loadFeed(
     if (counters.inserted + counters.updated + counters.withdrawn + uncounted > 0) {
       await endChange(trx, change, counters.withdrawn > 0, { jobId: feed.jobId, run });
     }
+    await keepAttention(trx, onePartner(feed.partnerId));
     return counters;
   } finally {
     digests.release();
@@ -254,6 +256,8 @@ async function recordFailure(
   }
   await createStaging(trx);
   await replaceRowIssues(trx, at.jobId, issues.kept);
+  // It may have another partner since.
+  await keepAttention(trx, partnersOfJobs([at.jobId]));
   return { outcome: 'failed', counters };
 }
 

@@ -8,6 +8,7 @@ import { findRun } from '../jobs/job-runs.repository';
 import { hasChanges } from '../jobs/run-changes.service';
 import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
 import { beginRunChange, endChange } from '../partners/catalog-changes';
+import { keepAttention, onePartner } from '../partners/keep-attention';
 import { lockPartner } from '../partners/partner-lock';
 import { runNotKept } from '../shared/errors';
 import { formatId } from '../shared/ids';
@@ -85,6 +86,7 @@ export async function runRevert(
   const counters = revertCounters(counts);
   if (!(await completeRevert(trx, { jobId, run }, counters))) throw new FeedFailure(cancelledReason);
   if (hasWritten) await endChange(trx, change, counts.withdrawn > 0, { jobId, run });
+  await keepAttention(trx, onePartner(partnerId));
   return counters;
 }
 

@@ -193,8 +193,8 @@ async function receive(claim: ClaimedFetch, file: SourceFile, context: FetchCont
     const { feedId } = await receiveFeed(upload, context, {
       async beforeCommit(trx, _received, { feedId, validationJobId }) {
         if (lastFeedId !== null && (await repeatsLastFeed(trx, feedId, lastFeedId))) throw new RepeatedFile();
-        await end(trx, claim, { status: 'completed', feedId, httpStatus, validators });
         if (claim.definition.run) await run(trx, claim, { feedId, validationJobId });
+        await end(trx, claim, { status: 'completed', feedId, httpStatus, validators });
       },
     });
     return { status: 'completed', feedId, httpStatus };

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { lockKey } from '../../src/db/advisory-locks';
 import { openDatabase } from '../../src/db/database';
 import { checkAttention, keepAttention, onePartner } from '../../src/partners/keep-attention';
 import { mergePartners } from '../../src/partners/merge-partners';
@@ -352,6 +353,111 @@ describe('the periodic check', () => {
     await checked;
 
     expect(await reasonsOf('Both')).toEqual({});
+  });
+});
+
+describe('a check that meets another change', () => {
+  let other: Knex;
+  beforeAll(() => {
+    other = openDatabase(service.address, { applicationName: 'test', connectionsMax: 4 });
+    afterFile(() => other.destroy());
+  });
+
+  /** Waits until a number of statements wait for locks, or `ended` says that they will not. */
+  const waiting = (count: number, ended: () => boolean = () => false) =>
+    eventually('they wait', async () => {
+      const { rows } = await service.db.raw<{ rows: unknown[] }>(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rows.length >= count || ended();
+    });
+
+  /** Starts a change and then a check while `hold` keeps the change from its end. @returns whether the check waited */
+  async function meet(
+    hold: string,
+    binding: string | number,
+    change: () => Promise<unknown>,
+  ): Promise<boolean> {
+    const held = await other.transaction();
+    await held.raw(hold, [binding]);
+    const changing = change();
+    changing.catch(() => undefined);
+    await waiting(1);
+    let isChecked = false;
+    const checking = checkAttention(other, 0, 1).finally(() => (isChecked = true));
+    checking.catch(() => undefined);
+    await waiting(2, () => isChecked);
+    const isDelayed = !isChecked;
+    await held.rollback();
+    await Promise.all([changing, checking]);
+    return isDelayed;
+  }
+
+  it('does not deadlock with a merge', async () => {
+    await load('From', feedOf(40, { bad: 10 }));
+    await load('Into itself', feedOf(40));
+    await withStoredKey(service, 'From');
+
+    await meet(`select from api_keys where partner_name = ? for update`, 'From', () =>
+      service.db.transaction((trx) => mergePartners(trx, 'From', 'Into itself')),
+    );
+  });
+
+  it('does not wait for the removal of a partner that waits itself', async () => {
+    await load('Removed', feedOf(40, { bad: 10 }));
+    const { rows } = await service.db.raw<{ rows: [{ partner_id: number }] }>(
+      `insert into stale_partners (partner_id, completed_at, is_stale)
+       select partner_id, '-infinity', false from partners where partner_name = 'Removed' returning partner_id`,
+    );
+
+    const isDelayed = await meet(
+      'select from stale_partners where partner_id = ? for update',
+      rows[0].partner_id,
+      () => removePartner(service.db, 'Removed'),
+    );
+    expect(isDelayed).toBe(false);
+    expect(await service.db('partner_attention').where(rows[0]).pluck('reason')).toEqual([]);
+  });
+
+  it('does not deadlock with a recovery', async () => {
+    await load('First', feedOf(3));
+    await leaveRunning(service, await service.api.uploadFeed(feedOf(3), 'Second'));
+    const last = await service.api.uploadFeed(feedOf(30), 'First');
+    await leaveRunning(service, last);
+
+    await meet('select from feeds where feed_id = ? for update', Number(last.feedId.slice(2)), () =>
+      recoverRuns(service.db),
+    );
+    expect(await reasonsOf('First')).toEqual({ last_run_failed: 1 });
+    expect(await reasonsOf('Second')).toEqual({ last_run_failed: 1 });
+  });
+
+  it.each<[string, (name: string) => Promise<() => Promise<unknown>>]>([
+    [
+      'load',
+      async (name) => {
+        const feed = await service.api.uploadFeed(feedOf(39), name, { mode: 'replace' });
+        return () => service.api.post(`/jobs/${feed.jobId}/run`);
+      },
+    ],
+    [
+      'revert',
+      async (name) => {
+        const { jobId } = await load(name, feedOf(41), { mode: 'replace' });
+        return () => service.api.post(`/jobs/${jobId}/revert?run=1`);
+      },
+    ],
+  ])('does not wait for the end of a %s that waits for orders', async (what, prepare) => {
+    const name = `Ordered: ${what}`;
+    await load(name, feedOf(40), { mode: 'replace' });
+    const act = await prepare(name);
+    const [partnerId] = await service
+      .db('partners')
+      .where('partner_name', name)
+      .pluck<number[]>('partner_id');
+
+    const lock = `select pg_advisory_xact_lock_shared(${lockKey('withdrawals', 'cast(? as bigint)')})`;
+    expect(await meet(lock, partnerId!, act)).toBe(false);
   });
 });
 
