@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { findFaults, startBrowser } from '../../support/browser';
 import { openConsole } from '../../support/console';
-import { putSource, startFeedServer, type FeedServer } from '../../support/source-requests';
+import { fetchNow, putSource, startFeedServer, type FeedServer } from '../../support/source-requests';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 const partner = 'Nordwind & Söhne';
@@ -131,6 +131,17 @@ describe('a source', () => {
 
     await button(page, 'Switch on').click();
     await page.getByText('Run at once').waitFor();
+  });
+
+  it('for updates shows what it has fetched as an update reads it', async () => {
+    server.respond = (_, response) => response.end('sku,price,currency\nZELT-2,189.90,EUR\n');
+    const prices = { url: `${server.url}/prices.csv`, mode: 'update', enabled: false };
+    await putSource(service.api, partner, 'prices', prices);
+    await fetchNow(service.api, partner, 'prices');
+    const { page } = await open(`/partners/${encodeURIComponent(partner)}/sources/prices/test`);
+
+    await page.getByRole('region', { name: 'First rows as products' }).getByText('189.90').waitFor();
+    expect(await page.getByRole('alert').count()).toBe(0);
   });
 
   it('keeps stored secrets, and says when a new address loses them', async () => {
