@@ -68,14 +68,6 @@ function detailOf(status: number, body: unknown): string {
   return detail ?? message ?? (status === 503 ? texts.failure.busy : `HTTP ${status}`);
 }
 
-/** Downloads what needs the key: an address of its own could not send it. */
-export async function download(
-  sent: Promise<{ data?: Blob; error?: unknown; response: Response }>,
-  name: string,
-) {
-  saveFile(await bodyOf(sent), name);
-}
-
 export function saveFile(content: Blob, name: string): void {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(content);

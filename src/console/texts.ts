@@ -150,7 +150,7 @@ export const texts = {
     },
     replaceTitle: (name: string) => `Replace the format ${name}?`,
     replaceLead:
-      'It is saved with this file, and reads all later ones. Feeds that were sent with it keep it as it was. To keep it, close this and choose another name.',
+      'It is saved with this file, and reads all later ones. Feeds that were sent with it keep it as it was, but rows of them that are mended from now on are read by the new one. To keep it, close this and choose another name.',
     replace: 'Replace it',
     members: {
       delimiter: 'Delimiter',
@@ -260,6 +260,13 @@ export const texts = {
       'This feed was run again. Your changes belonged to the rows that the run before had skipped, and were discarded.',
     newerFeed:
       'A newer feed of this partner has been loaded since. The preview shows where mended rows would replace its values:',
+    formats: {
+      saved: (name: string) =>
+        `The format ${name} was saved again after this feed had been sent. Mended rows are read by it as it is now, and so are the cells marked; the preview shows what comes of it.`,
+      gone: (name: string) =>
+        `The format ${name} of this feed does not exist any more, and mended rows are read by it. Save one of this name first, or download the skipped rows and send them as a file of their own with another format.`,
+    },
+    toFormats: 'See the formats of this partner',
     warnings: 'Remarks',
     warningsLead: 'These rows were loaded; the marked values were not, or not as they are.',
     line: 'Line',
@@ -591,7 +598,8 @@ export const texts = {
     remove: 'Delete',
     removeOf: (name: string) => `Delete the format ${name}`,
     removeTitle: (name: string) => `Delete the format ${name}?`,
-    removeLead: 'Feeds that were sent with it keep it. Later files cannot be read with it.',
+    removeLead:
+      'Feeds that were sent with it keep it. Later files cannot be read with it, nor can mended rows of these feeds.',
     toSources: 'See the sources of this partner',
     view: (name: string) => `Format ${name}`,
     byFile: 'Try it with a file',

@@ -1,7 +1,12 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
 import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../feed-format/faulty-cells';
-import { RejectsReader, type RejectsHead } from '../../feed-format/mended-feed';
+import {
+  formatChange,
+  RejectsReader,
+  type FormatChange,
+  type RejectsHead,
+} from '../../feed-format/mended-feed';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { fetchFormats } from './formats';
@@ -136,6 +141,7 @@ export const useRejectedRows = (
     staleTime: Infinity,
   });
 
+/** Fetches the file of rejects of the last run of a feed. @throws as `bodyOf`, also while a run waits or is in progress */
 export const fetchRejects = (feed: Feed) =>
   bodyOf(
     client.GET('/jobs/{job_id}/rejects.csv', {
@@ -178,6 +184,7 @@ async function readRejects(
 export const useLastLoad = ({ validation_job_id: jobId }: Feed) =>
   useQuery({ queryKey: ['last-load', jobId], queryFn: () => fetchLastLoad(jobId) });
 
+/** Fetches the number of the last load of a job, cancelled ones left out; 0 where none is known. @throws as `bodyOf` */
 export async function fetchLastLoad(jobId: string): Promise<number> {
   const { items } = await bodyOf(
     client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { limit: 100 } } }),
@@ -196,22 +203,35 @@ export const useNewerFeed = ({ feed_id, partner_name, uploaded_at }: Feed) =>
     },
   }).data;
 
+/** What has become of the feed's format since, by which mended rows are read; undefined also while that is not known. */
+export function useFormatChange(feed: Feed): FormatChange | undefined {
+  const { partner_name: partner, format_name: name } = feed;
+  const { data: formats } = useQuery({
+    queryKey: ['formats', partner],
+    queryFn: () => fetchFormats(partner),
+    enabled: name !== null,
+  });
+  const format = formats?.find(({ format_name }) => format_name === name);
+  return formats && formatChange(feed, format);
+}
+
 /** Changed cells by line of the feed and column of the rejects: `7/5`. */
 export type Edits = Record<string, string>;
 
-interface KeptEdits {
+interface StoredEdits {
   run: number;
   cells: Edits;
 }
 
-/**
- * The changed cells of a feed, which survive a reload. They belong to the rows that a run has skipped: another run discards them.
- * @returns the edits, whether some were discarded, and what replaces them
- */
-export function useEdits(
-  feedId: string,
-  run: number,
-): { edits: Edits; areDiscarded: boolean; keepEdits: (edits: Edits) => void } {
+/** The changed cells of a run, whether those of another one were discarded, and what replaces them. */
+export interface KeptEdits {
+  edits: Edits;
+  areDiscarded: boolean;
+  keepEdits: (edits: Edits) => void;
+}
+
+/** The changed cells of a feed, which survive a reload. They belong to the rows that a run has skipped: another run discards them. */
+export function useEdits(feedId: string, run: number): KeptEdits {
   const name = `mended-${feedId}`;
   const [kept, setKept] = useState(() => readEdits(name));
   const isOld = kept.run !== run;
@@ -226,7 +246,7 @@ export function useEdits(
   return { edits: isOld ? {} : kept.cells, areDiscarded, keepEdits };
 }
 
-function readEdits(name: string): KeptEdits {
-  const kept = JSON.parse(sessionStorage.getItem(name) ?? '{}') as Partial<KeptEdits>;
+function readEdits(name: string): StoredEdits {
+  const kept = JSON.parse(sessionStorage.getItem(name) ?? '{}') as Partial<StoredEdits>;
   return { run: kept.run ?? 0, cells: kept.cells ?? {} };
 }

@@ -1,10 +1,10 @@
 import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
-import { client, download } from '../api';
+import { bodyOf, client } from '../api';
 import { addressOf } from '../data/address';
 import { useFeed } from '../data/queries';
 import { time } from '../locale';
-import { Action } from '../parts/action';
+import { Download } from '../parts/download';
 import { Failure } from '../parts/failure';
 import { Loading, Page } from '../parts/page';
 import { Status } from '../parts/summary';
@@ -59,11 +59,8 @@ export function FeedView({ feedId, step, run }: Options) {
 
 function Head({ feed }: { feed: Schemas['Feed'] }) {
   const { feed_id, partner_name, file_name, uploaded_at, status, format_name, mode } = feed;
-  const save = () =>
-    download(
-      client.GET('/feeds/{feed_id}/raw', { params: { path: { feed_id } }, parseAs: 'blob' }),
-      file_name,
-    );
+  const fetchRaw = () =>
+    bodyOf<Blob>(client.GET('/feeds/{feed_id}/raw', { params: { path: { feed_id } }, parseAs: 'blob' }));
   return (
     <div className="feed-head">
       <Status status={status} isUndone={feed.reverted_by !== undefined} />
@@ -75,7 +72,11 @@ function Head({ feed }: { feed: Schemas['Feed'] }) {
         {time(uploaded_at)} · {mode}
         {format_name && ` · ${format_name}`}
       </span>
-      {!feed.raw_file_removed_at && <Action onPress={() => void save()}>{texts.feed.raw}</Action>}
+      {!feed.raw_file_removed_at && (
+        <Download name={file_name} fetchFile={fetchRaw}>
+          {texts.feed.raw}
+        </Download>
+      )}
     </div>
   );
 }

@@ -3,6 +3,7 @@ import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { addressOf, useFilters } from '../data/address';
 import { useJob, usePages, useProfile } from '../data/queries';
+import { useEdits, useLastLoad } from '../data/rejects';
 import { Failure } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
@@ -14,11 +15,11 @@ import { MendTable } from './mend-table';
 
 /** The issues of the last run, by reason; the skipped rows can be mended. */
 export function IssuesView({ feed }: { feed: Schemas['Feed'] }) {
-  const [read, write] = useFilters();
-  const code = read('code');
   const job = useJob(feed.validation_job_id);
+  const run = useLastLoad(feed);
   if (job.error) return <Failure error={job.error} retry={() => void job.refetch()} />;
-  if (!job.data) return <Loading />;
+  if (run.error) return <Failure error={run.error} retry={() => void run.refetch()} />;
+  if (!job.data || run.data === undefined) return <Loading />;
   const { status, issue_counts: counts } = job.data;
   if (status !== 'completed' && status !== 'failed')
     return (
@@ -29,20 +30,43 @@ export function IssuesView({ feed }: { feed: Schemas['Feed'] }) {
         </Link>
       </Card>
     );
+  return <RunIssues key={`${feed.feed_id}/${run.data}`} feed={feed} run={run.data} counts={counts} />;
+}
+
+interface RunOptions {
+  feed: Schemas['Feed'];
+  /** The last load. */
+  run: number;
+  counts: Schemas['RowIssueCount'][];
+}
+
+function RunIssues({ feed, run, counts }: RunOptions) {
+  const [read, write] = useFilters();
+  const code = read('code');
+  const kept = useEdits(feed.feed_id, run);
+  const discarded = kept.areDiscarded && (
+    <p role="status" className="notice">
+      {texts.issues.discarded}
+    </p>
+  );
   if (counts.length === 0)
     return (
-      <Card title={texts.issues.none}>
-        <p role="status" className="notice good">
-          {texts.issues.noneLead}
-        </p>
-      </Card>
+      <>
+        {discarded}
+        <Card title={texts.issues.none}>
+          <p role="status" className="notice good">
+            {texts.issues.noneLead}
+          </p>
+        </Card>
+      </>
     );
   const hasShown = (severity: Schemas['IssueSeverity']) =>
     counts.some((each) => each.severity === severity && (code === '' || each.code === code));
   return (
     <>
+      {discarded}
       <Reasons counts={counts} code={code} onChoose={(chosen) => write({ code: chosen, page: '' })} />
-      {hasShown('error') && <MendTable feed={feed} code={code} />}
+      {hasShown('error') && <MendTable feed={feed} code={code} run={run} kept={kept} />}
       {hasShown('warning') && <Warnings jobId={feed.validation_job_id} code={code} />}
     </>
   );

@@ -3,23 +3,23 @@ import { useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import { mendedFields, mendedFile } from '../../feed-format/mended-feed';
 import type { Schemas } from '../api';
-import { saveFile } from '../api';
 import { addressOf, useFilters } from '../data/address';
 import {
   fetchLastLoad,
   fetchRejects,
-  useEdits,
-  useLastLoad,
+  useFormatChange,
   useNewerFeed,
   useRejectedRows,
   useRejects,
   type Edits,
+  type KeptEdits,
   type RejectedRow,
   type Rejects,
 } from '../data/rejects';
 import { uploadFeed } from '../data/upload';
 import { useTransfer } from '../data/use-transfer';
 import { Action } from '../parts/action';
+import { Download } from '../parts/download';
 import { Failure } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
 import { Table } from '../parts/table';
@@ -32,20 +32,16 @@ interface Options {
   feed: Schemas['Feed'];
   /** The reason whose rows are shown; empty: all. */
   code: string;
+  /** The last load. */
+  run: number;
+  kept: KeptEdits;
 }
 
 /** The skipped rows as they were sent, with the cells marked that are the reason, to be corrected in place. */
-export function MendTable({ feed, code }: Options) {
-  const run = useLastLoad(feed);
-  if (run.error) return <Failure error={run.error} retry={() => void run.refetch()} />;
-  if (run.data === undefined) return <Loading />;
-  return <RunRejects key={`${feed.feed_id}/${run.data}`} feed={feed} code={code} run={run.data} />;
-}
-
-function RunRejects({ feed, code, run }: Options & { run: number }) {
+export function MendTable({ feed, code, run, kept: { edits, keepEdits } }: Options) {
   const [read, write] = useFilters();
-  const { edits, areDiscarded, keepEdits } = useEdits(feed.feed_id, run);
   const newerFeed = useNewerFeed(feed);
+  const formatChange = useFormatChange(feed);
   const rejects = useRejects(feed, run);
   const places = useMemo(() => rejects.data?.rows.placesOf(code) ?? [], [rejects.data, code]);
   const pages = Math.max(Math.ceil(places.length / pageSize), 1);
@@ -60,15 +56,16 @@ function RunRejects({ feed, code, run }: Options & { run: number }) {
   return (
     <Card title={texts.issues.mend}>
       <p>{texts.issues.mendLead}</p>
-      {areDiscarded && (
-        <p role="status" className="notice">
-          {texts.issues.discarded}
-        </p>
-      )}
       {newerFeed && (
         <p role="status" className="notice">
           {texts.issues.newerFeed}{' '}
           <Link href={addressOf('feed', { feed: newerFeed, step: 'run' })}>{newerFeed}</Link>
+        </p>
+      )}
+      {formatChange && (
+        <p role="status" className="notice">
+          {texts.issues.formats[formatChange](feed.format_name!)}{' '}
+          <Link href={addressOf('partner', { partner: feed.partner_name })}>{texts.issues.toFormats}</Link>
         </p>
       )}
       <EditTable
@@ -122,6 +119,8 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
   const send = useMutation({
     mutationFn: async (sent: Edits) => {
       if ((await fetchLastLoad(jobId)) !== run) {
+        // While the new run is in progress, its number says nothing yet.
+        await queries.invalidateQueries({ queryKey: ['job', jobId] });
         await queries.invalidateQueries({ queryKey: ['last-load', jobId] });
         return null;
       }
@@ -151,13 +150,9 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
         <Action isDisabled={changed === 0 || send.isPending} onPress={() => onDone(edits)}>
           {texts.issues.discard}
         </Action>
-        <Action
-          onPress={() =>
-            void fetchRejects(feed).then((file) => saveFile(file, `${feed.feed_id}-rejects.csv`))
-          }
-        >
+        <Download name={`${feed.feed_id}-rejects.csv`} fetchFile={() => fetchRejects(feed)}>
           {texts.issues.download}
-        </Action>
+        </Download>
         <span role="status" className="muted">
           {texts.issues.edited(changed)}
         </span>

@@ -1,12 +1,12 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { bodyOf, client, download } from '../api';
+import { bodyOf, client } from '../api';
 import { addressOf, useFilters } from '../data/address';
 import { usePartners } from '../data/queries';
 import { count, time } from '../locale';
-import { Action } from '../parts/action';
 import { Attention } from '../parts/attention';
+import { Download } from '../parts/download';
 import { Failure } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { More } from '../parts/more';
@@ -110,11 +110,8 @@ export function PartnerView({ name }: { name: string }) {
     queryKey: ['partner', name],
     queryFn: () => bodyOf(client.GET('/partners/{partner_name}', { params: { path } })),
   });
-  const save = () =>
-    download(
-      client.GET('/partners/{partner_name}/products.csv', { params: { path }, parseAs: 'blob' }),
-      'products.csv',
-    );
+  const fetchProducts = () =>
+    bodyOf<Blob>(client.GET('/partners/{partner_name}/products.csv', { params: { path }, parseAs: 'blob' }));
   return (
     <Page
       title={name}
@@ -126,7 +123,9 @@ export function PartnerView({ name }: { name: string }) {
           <Link className="button" href={addressOf('catalog', { partner: name })}>
             {texts.partners.toCatalog}
           </Link>
-          <Action onPress={() => void save()}>{texts.partners.export}</Action>
+          <Download name="products.csv" fetchFile={fetchProducts}>
+            {texts.partners.export}
+          </Download>
         </>
       }
     >

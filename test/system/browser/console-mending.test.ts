@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { findFaults, startBrowser } from '../../support/browser';
-import { openConsole } from '../../support/console';
+import { goToView, openConsole } from '../../support/console';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 let service: ServiceProcess;
@@ -185,6 +185,82 @@ describe('edits', () => {
     await page.getByRole('status').getByText('This feed was run again.').waitFor();
     expect(await cell(page, 'price', 2).inputValue()).toBe('x');
     expect(complaints).toEqual([]);
+  });
+});
+
+describe('a notice', () => {
+  const columns = { sku: { from: ['sku'] }, product_name: { from: ['name'] }, price: { from: ['price'] } };
+
+  it('says, before mended rows are sent, that their format was saved again since, or is gone', async () => {
+    const path = '/partners/Reread/formats/list';
+    await service.api.put(path, { columns, decimal_separator: '.' });
+    const { feedId } = await service.api.loadFeed('sku,name,price\nA,Tent,"1,x"\n', 'Reread', {
+      format: 'list',
+    });
+    const { page, complaints } = await issuesOf(feedId);
+    await cell(page, 'price', 2).waitFor();
+    expect(await page.getByText('The format list').count()).toBe(0);
+
+    await service.api.put(path, { columns, decimal_separator: ',' });
+    await page.reload();
+    await page.getByRole('status').getByText('The format list was saved again').waitFor();
+    await cell(page, 'price', 2).fill('1,50');
+    await sendMended(page);
+    await runNow(page);
+    expect(await pricesOf('Reread')).toEqual({ A: 1.5 });
+
+    await service.api.send('DELETE', path);
+    await goToView(page, `/feeds/${feedId}/issues`);
+    await page.getByRole('status').getByText('Save one of this name first').waitFor();
+    expect(await findFaults(page)).toEqual([]);
+    expect(complaints).toEqual([]);
+  });
+
+  it('says that changes were discarded, also when the new run has skipped no row', async () => {
+    const [first, second] = await Promise.all(
+      ['Emptied', 'Emptied 2'].map((partner) =>
+        service.api.loadFeed('sku,price\nA,1\n', partner, { mode: 'update' }),
+      ),
+    );
+    const { page } = await issuesOf(first!.feedId);
+    const rerun = async ({ jobId, feedId }: { jobId: string; feedId: string }) => {
+      const { partner_name } = (await service.api.get(`/feeds/${feedId}`)).body as { partner_name: string };
+      await service.api.loadFeed('sku,product_name\nA,Tent\n', partner_name);
+      await service.api.post(`/jobs/${jobId}/run`);
+    };
+    await cell(page, 'price', 2).fill('2');
+    await page.getByText('1 cell changed').waitFor();
+    await rerun(first!);
+    await button(page, 'Send the mended rows').click();
+    await page.getByRole('status').getByText('This feed was run again.').waitFor();
+    await page.getByRole('region', { name: 'Mend the skipped rows' }).waitFor({ state: 'hidden' });
+
+    // The same after a reload.
+    await goToView(page, `/feeds/${second!.feedId}/issues`);
+    await cell(page, 'price', 2).fill('2');
+    await page.getByText('1 cell changed').waitFor();
+    await rerun(second!);
+    await page.reload();
+    await page.getByRole('status').getByText('This feed was run again.').waitFor();
+  });
+
+  it('says why a download has failed', async () => {
+    const { feedId } = await service.api.loadFeed('sku,product_name,price\nA,Tent,x\n', 'Failing');
+    const { page } = await issuesOf(feedId);
+    const failing = async (view: string, url: string, name: string) => {
+      await goToView(page, view);
+      await button(page, name).waitFor();
+      if (url.includes('rejects')) await cell(page, 'price', 2).waitFor();
+      const detail = `Not now: ${url}`;
+      await page.route(url, (route) => route.fulfill({ status: 409, json: { detail } }));
+      await button(page, name).click();
+      await page.getByRole('alert').getByText(detail).waitFor();
+      await page.unrouteAll();
+    };
+
+    await failing(`/feeds/${feedId}/issues`, '**/rejects.csv', 'Download the skipped rows');
+    await failing(`/feeds/${feedId}/runs`, '**/raw', 'Download the file');
+    await failing('/partners/Failing', '**/products.csv', 'Download its products');
   });
 });
 
