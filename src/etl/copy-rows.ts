@@ -12,7 +12,7 @@ import { openRawFile, type FeedToRun } from './raw-file';
 import type { RecordPlace } from './row-issues';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
-import { namedSkus, transformRecord, type FeedRecord, type ProductValues } from './transform';
+import { hasPrice, namedSkus, transformRecord, type FeedRecord, type ProductValues } from './transform';
 
 /** Target table of a COPY. */
 export interface CopyTarget {
@@ -78,9 +78,7 @@ export async function copyRows(
     (record) => {
       if (!record.tooLong && !fillsDown && known?.isUnchanged(record.bytes, record)) {
         stats.unchanged++;
-        // Up to the first price: to read the values of all unchanged records takes longer.
-        stats.hasPrices ||=
-          stats.hasPriceColumn && transformRecord(record, header, feed.mode).values?.price != null;
+        stats.hasPrices ||= stats.hasPriceColumn && hasPrice(record, header);
         return addNames(record);
       }
       const { values, issues } = transformRecord(record, header, feed.mode);

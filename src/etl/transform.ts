@@ -136,16 +136,26 @@ function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
   return { issues: [rowIssue(record, null, { ...fault, value })] };
 }
 
-function cleanValues(record: FeedRecord, { positions, reading }: FeedHeader): ProductValues {
-  const cell = (column: ProductColumn): string | null => {
-    const position = positions[column];
-    const text = reading
-      ? reading.cell(record, column)
-      : position === undefined
-        ? undefined
-        : record.field(position);
-    return text === undefined ? null : clean[column](text);
-  };
+/** Tells whether a record has a price, of one without issues. */
+export const hasPrice = (record: FeedRecord, header: FeedHeader): boolean =>
+  cleanCell(record, header, 'price') !== null;
+
+function cleanCell(
+  record: FeedRecord,
+  { positions, reading }: FeedHeader,
+  column: ProductColumn,
+): string | null {
+  const position = positions[column];
+  const text = reading
+    ? reading.cell(record, column)
+    : position === undefined
+      ? undefined
+      : record.field(position);
+  return text === undefined ? null : clean[column](text);
+}
+
+function cleanValues(record: FeedRecord, header: FeedHeader): ProductValues {
+  const cell = (column: ProductColumn): string | null => cleanCell(record, header, column);
   return {
     sku: cell('sku'),
     product_name: cell('product_name'),
