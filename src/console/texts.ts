@@ -3,6 +3,8 @@ import { amount, count } from './locale';
 
 type AttentionReason = components['schemas']['KnownAttentionReason'];
 
+const productsOf = (products: number) => `${count(products)} ${products === 1 ? 'product' : 'products'}`;
+
 /** Every text of the console. Functions take values; data of feeds is never part of a text. */
 export const texts = {
   name: 'Partner catalog',
@@ -207,13 +209,17 @@ export const texts = {
     after: 'After',
     would: 'This run would fail',
     noneFailed: 'A run would change nothing.',
-    withdraw: (products: number) => `Preview a run that withdraws ${count(products)} products`,
+    withdraw: (products: number) => `Preview a run that withdraws ${productsOf(products)}`,
     older: 'Preview a run although a newer feed was loaded',
     newer: (feed: string) => `See ${feed}`,
     ask: 'Run this feed again?',
+    askFirst: 'Run this older feed?',
     askLead: (uploaded: string) =>
       `The file is of ${uploaded}. Its values replace those that the catalog has now, as the preview shows. A run can be undone.`,
-    askOlder: 'A newer complete feed was loaded since: products that only the newer one has are withdrawn.',
+    askNewer: (feed: string) =>
+      `A newer feed of this partner was loaded since (${feed}). Where this file has other values, they replace the newer ones.`,
+    askOlder:
+      'It is run even if a newer complete feed was loaded since: products that only the newer one has are withdrawn.',
     run: 'Run now',
     instead: 'Send another file instead',
     problems: 'What would be skipped or remarked',
@@ -224,6 +230,7 @@ export const texts = {
     start: 'Run now',
     again: 'Run again',
     preview: 'Preview, then run again',
+    previewFirst: 'Preview, then run',
     progress: 'Progress of the run',
     phases: { reading: 'Reading', comparing: 'Comparing', loading: 'Loading' } as Record<string, string>,
     waiting: 'Waiting for its turn',
@@ -237,7 +244,7 @@ export const texts = {
     failed: 'The run failed. No product was changed.',
     skipped: (rows: number) => `${count(rows)} ${rows === 1 ? 'row was' : 'rows were'} skipped.`,
     mend: 'See why, and mend them',
-    allowTitle: (products: number) => `Withdraw ${count(products)} products?`,
+    allowTitle: (products: number) => `Withdraw ${productsOf(products)}?`,
     allowLead:
       'More products than usual would disappear from the catalog. Do this only if the file is meant to be complete. A run can be undone.',
     changes: 'See what it changed',
@@ -335,9 +342,9 @@ export const texts = {
     since: (at: string) => `since ${at}`,
     reasons: {
       last_run_failed: (feeds) =>
-        feeds === 1 ? 'The last run failed' : `The last ${count(feeds)} runs failed`,
-      withdrawals_blocked: (products) => `Stopped: it would withdraw ${count(products)} products`,
-      price_jump: (products) => `Prices of ${count(products)} products jumped`,
+        feeds === 1 ? 'The last run failed' : `The last runs of ${count(feeds)} feeds failed`,
+      withdrawals_blocked: (products) => `Stopped: it would withdraw ${productsOf(products)}`,
+      price_jump: (products) => `Prices of ${productsOf(products)} jumped`,
       no_prices: () => 'The last feed has no prices',
       source_failing: (sources) => (sources === 1 ? 'A source fails' : `${count(sources)} sources fail`),
       much_smaller: (rows) => `The last feed has ${count(rows)} rows fewer`,

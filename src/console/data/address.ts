@@ -95,11 +95,17 @@ export const useEncodedLocation: BaseLocationHook = () => {
 };
 useEncodedLocation.searchHook = () => escaped(useBrowserSearch());
 
-/** Reads and writes the filters of a view in its address. */
-export function useFilters(): [(name: string) => string, (changes: Record<string, string>) => void] {
+/**
+ * Reads and writes the filters of a view in its address.
+ * @returns both; `isStep`: the way back leads to the address before
+ */
+export function useFilters(): [
+  (name: string) => string,
+  (changes: Record<string, string>, isStep?: boolean) => void,
+] {
   const [search, setSearch] = useSearchParams();
   const read = (name: string) => search.get(name) ?? '';
-  const write = (changes: Record<string, string>) =>
+  const write = (changes: Record<string, string>, isStep = false) =>
     setSearch(
       (before) => {
         const after = new URLSearchParams(before);
@@ -109,7 +115,7 @@ export function useFilters(): [(name: string) => string, (changes: Record<string
         }
         return after;
       },
-      { replace: true },
+      { replace: !isStep },
     );
   return [read, write];
 }

@@ -49,11 +49,14 @@ export const useFeed = (feedId: string) =>
     queryFn: () => bodyOf(client.GET('/feeds/{feed_id}', { params: { path: { feed_id: feedId } } })),
   });
 
+export const fetchJob = (jobId: string) =>
+  bodyOf(client.GET('/jobs/{job_id}', { params: { path: { job_id: jobId } } }));
+
 /** Follows the job: asks each second while it is queued or running. */
 export const useJob = (jobId: string) =>
   useQuery({
     queryKey: ['job', jobId],
-    queryFn: () => bodyOf(client.GET('/jobs/{job_id}', { params: { path: { job_id: jobId } } })),
+    queryFn: () => fetchJob(jobId),
     refetchInterval: ({ state }) =>
       state.data && ['completed', 'failed'].includes(state.data.status) ? false : 1_000,
   });

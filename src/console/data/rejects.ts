@@ -193,15 +193,14 @@ export async function fetchLastLoad(jobId: string): Promise<number> {
 }
 
 /** The newest loaded feed of the partner, if it was uploaded later than this one. */
-export const useNewerFeed = ({ feed_id, partner_name, uploaded_at }: Feed) =>
-  useQuery({
-    queryKey: ['newer-feed', feed_id],
-    queryFn: async () => {
-      const query = { partner_name, status: 'processed' as const, limit: 1 };
-      const [newest] = (await bodyOf(client.GET('/feeds', { params: { query } }))).items;
-      return newest && newest.uploaded_at > uploaded_at ? newest.feed_id : null;
-    },
-  }).data;
+export const useNewerFeed = (feed: Feed) =>
+  useQuery({ queryKey: ['newer-feed', feed.feed_id], queryFn: () => fetchNewerFeed(feed) }).data;
+
+export async function fetchNewerFeed({ partner_name, uploaded_at }: Feed): Promise<string | null> {
+  const query = { partner_name, status: 'processed' as const, limit: 1 };
+  const [newest] = (await bodyOf(client.GET('/feeds', { params: { query } }))).items;
+  return newest && newest.uploaded_at > uploaded_at ? newest.feed_id : null;
+}
 
 /** What has become of the feed's format since, by which mended rows are read; undefined also while that is not known. */
 export function useFormatChange(feed: Feed): FormatChange | undefined {

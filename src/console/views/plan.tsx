@@ -1,11 +1,12 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { addressOf, useFilters } from '../data/address';
 import { usePages } from '../data/queries';
-import { runJob, type RunPermissions } from '../data/upload';
+import { useStartRun, type Past } from '../data/start-run';
+import type { RunPermissions } from '../data/upload';
 import { time } from '../locale';
 import { Action } from '../parts/action';
 import { Changes } from '../parts/changes';
@@ -22,13 +23,10 @@ import { Faults } from './faults';
 export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
   const [, navigate] = useLocation();
   const [read, write] = useFilters();
-  const [isAsked, setAsked] = useState(false);
+  const [asked, setAsked] = useState<Past>();
   const queries = useQueryClient();
   const jobId = feed.validation_job_id;
-  const permissions: RunPermissions = {
-    max_withdrawn: read('withdraw') ? Number(read('withdraw')) : undefined,
-    allow_older: read('older') === 'yes' || undefined,
-  };
+  const permissions = permissionsOf(feed, read);
   const plan = usePages(['plan', jobId, permissions], (cursor) =>
     bodyOf(
       client.POST('/jobs/{job_id}/plan', {
@@ -36,42 +34,46 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
       }),
     ),
   );
-  const run = useMutation({
-    mutationFn: () => runJob(jobId, permissions),
-    onSuccess: async (job) => {
+  const first = plan.data?.pages[0];
+  const { allow_older: isOlder } = permissions;
+  // The address allows as many as it likes; what is sent is what the question names.
+  const withdrawn = permissions.max_withdrawn === undefined ? undefined : first?.summary.withdrawn;
+  const { past, error, press } = useStartRun(feed, {
+    permissions: { ...permissions, max_withdrawn: withdrawn },
+    isQuestion: isOlder ?? Boolean(withdrawn),
+    onQuestion: async (now, isNews) => {
+      const shown =
+        isNews || plan.isFetching ? (await plan.refetch({ throwOnError: true })).data?.pages[0] : first;
+      setAsked(shown?.status === 'completed' ? now : undefined);
+    },
+    onQueued: async (job) => {
       // What the last run left would be shown as the outcome of this one.
       queries.setQueryData(['job', jobId], job);
       navigate(addressOf('feed', { feed: feed.feed_id, step: 'run' }));
       await queries.invalidateQueries({ queryKey: ['feed', feed.feed_id] });
     },
-    onError: () => setAsked(false),
+    onError: () => setAsked(undefined),
   });
   if (plan.isLoadingError) return <Failure error={plan.error} retry={() => void plan.refetch()} />;
-  const first = plan.data?.pages[0];
   if (!first) return <Loading />;
-  const hasRun = feed.validation_status !== 'queued';
-  const { max_withdrawn: withdrawn, allow_older: isOlder } = permissions;
-  const isQuestion = hasRun || withdrawn !== undefined || isOlder;
   return (
     <>
       <Card title={texts.plan.title}>
         <Summary summary={first.summary} />
-        {first.status === 'failed' && <WouldFail plan={first} onAllow={write} />}
+        {first.status === 'failed' && (
+          <WouldFail plan={first} onAllow={(permission) => write(permission, true)} />
+        )}
         {first.issue_counts.length > 0 && (
           <>
             <h3>{texts.plan.problems}</h3>
             <Faults counts={first.issue_counts} />
           </>
         )}
-        {run.error && <Failure error={run.error} />}
+        {error && <Failure error={error} />}
         <div className="actions">
           {first.status === 'completed' && (
-            <Action
-              kind="primary"
-              isDisabled={run.isPending}
-              onPress={() => (isQuestion ? setAsked(true) : run.mutate())}
-            >
-              {hasRun ? texts.run.again : texts.plan.run}
+            <Action kind="primary" onPress={() => press()}>
+              {past.hasRun ? texts.run.again : texts.plan.run}
             </Action>
           )}
           <Link className="button" href={addressOf('send', { partner: feed.partner_name })}>
@@ -90,22 +92,35 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
         <More list={plan} />
       </Card>
       <Confirm
-        title={withdrawn === undefined ? texts.plan.ask : texts.run.allowTitle(first.summary.withdrawn)}
-        isOpen={isAsked}
-        onClose={() => setAsked(false)}
+        title={
+          withdrawn ? texts.run.allowTitle(withdrawn) : asked?.hasRun ? texts.plan.ask : texts.plan.askFirst
+        }
+        isOpen={asked !== undefined}
+        onClose={() => setAsked(undefined)}
         actions={
-          <Action kind="danger" isDisabled={run.isPending} onPress={() => run.mutate()}>
-            {hasRun ? texts.run.again : texts.plan.run}
+          <Action kind="danger" onPress={() => press(asked)}>
+            {asked?.hasRun ? texts.run.again : texts.plan.run}
           </Action>
         }
       >
         <p>{texts.plan.askLead(time(feed.uploaded_at))}</p>
         {isOlder && <p>{texts.plan.askOlder}</p>}
-        {withdrawn !== undefined && <p>{texts.run.allowLead}</p>}
+        {asked?.newer && <p>{texts.plan.askNewer(asked.newer)}</p>}
+        {withdrawn ? <p>{texts.run.allowLead}</p> : null}
         <Summary summary={first.summary} />
       </Confirm>
     </>
   );
+}
+
+/** Returns what the address lets a run do; what it does not say in the right way, and what is for complete feeds only, is left out. */
+function permissionsOf({ mode }: Schemas['Feed'], read: (name: string) => string): RunPermissions {
+  if (mode !== 'replace') return {};
+  const withdrawn = read('withdraw');
+  return {
+    max_withdrawn: /^\d{1,9}$/.test(withdrawn) ? Number(withdrawn) : undefined,
+    allow_older: read('older') === 'yes' || undefined,
+  };
 }
 
 interface WouldFailOptions {

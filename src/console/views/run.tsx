@@ -1,12 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { Label, ProgressBar } from 'react-aria-components';
-import { Link } from 'wouter';
+import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { addressOf } from '../data/address';
 import { useJob } from '../data/queries';
-import { runJob } from '../data/upload';
+import { useStartRun } from '../data/start-run';
 import { time } from '../locale';
 import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
@@ -18,6 +18,8 @@ import { texts } from '../texts';
 /** A run in progress, or the last one. */
 export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   const jobId = feed.validation_job_id;
+  const preview = addressOf('feed', { feed: feed.feed_id, step: 'plan' });
+  const [, navigate] = useLocation();
   const queries = useQueryClient();
   const job = useJob(jobId);
   const runs = useQuery({
@@ -27,9 +29,9 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
         client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { limit: 20 } } }),
       ),
   });
-  const run = useMutation({
-    mutationFn: () => runJob(jobId),
-    onSuccess: () => queries.invalidateQueries(),
+  const { past, error, press } = useStartRun(feed, {
+    onQuestion: () => navigate(preview),
+    onQueued: () => queries.invalidateQueries(),
   });
   const status = job.data?.status;
   // Other views show what the run has changed.
@@ -45,7 +47,7 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   const undoing = runs.data.items.find(({ run: number }) => number === job.data.reverted_by);
   return (
     <Card title={texts.run.title}>
-      {run.error && <Failure error={run.error} />}
+      {error && <Failure error={error} />}
       {status === 'running' || job.data.queued_at !== undefined ? (
         <InProgress job={job.data} />
       ) : (
@@ -54,20 +56,15 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
             <Completed feed={feed} job={job.data} run={last?.run} undoing={undoing} />
           )}
           {status === 'failed' && <Failed {...job.data} />}
-          {hasRun ? (
-            <Link
-              className={`button ${status === 'failed' ? 'primary' : ''}`}
-              href={addressOf('feed', { feed: feed.feed_id, step: 'plan' })}
-            >
-              {texts.run.preview}
+          {!hasRun && <p className="muted">{texts.run.notYet}</p>}
+          {hasRun || past.newer !== null ? (
+            <Link className={`button ${status === 'completed' ? '' : 'primary'}`} href={preview}>
+              {hasRun ? texts.run.preview : texts.run.previewFirst}
             </Link>
           ) : (
-            <>
-              <p className="muted">{texts.run.notYet}</p>
-              <Action kind="primary" isDisabled={run.isPending} onPress={() => run.mutate()}>
-                {texts.run.start}
-              </Action>
-            </>
+            <Action kind="primary" onPress={() => press()}>
+              {texts.run.start}
+            </Action>
           )}
         </>
       )}

@@ -71,7 +71,11 @@ describe('a feed that was run before', () => {
     await page.getByText(`A newer feed (${newer.feedId}) has been loaded since.`).waitFor();
     expect(await button(page, 'Run again').count()).toBe(0);
     expect(await findFaults(page)).toEqual([]);
-    await button(page, 'Preview a run although a newer feed was loaded').click();
+    const confirm = button(page, 'Preview a run although a newer feed was loaded');
+    await confirm.click();
+    await confirm.waitFor({ state: 'detached' });
+    await page.goBack();
+    await confirm.click();
     const plan = page.getByRole('region', { name: 'What a run would change' });
     await plan.getByText('B-1').waitFor();
     expect(await pricesOf('Older')).toEqual({ 'A-1': 12, 'B-1': 5 });
@@ -81,6 +85,88 @@ describe('a feed that was run before', () => {
 
     await page.getByText('The run is complete').waitFor();
     expect(await pricesOf('Older')).toEqual({ 'A-1': 10 });
+  });
+});
+
+describe('a feed that was not run before', () => {
+  const feedOf = async (partner: string, price: number) =>
+    service.api.uploadFeed(`${header}A-1,Tent,${price},EUR\n`, partner);
+  const load = (partner: string, price: number) =>
+    service.api.loadFeed(`${header}A-1,Tent,${price},EUR\n`, partner);
+
+  it('is run without a question only while nothing newer is loaded and nobody else has run it', async () => {
+    const feed = await feedOf('Raced', 10);
+    const { page, refused } = await open(`/feeds/${feed.feedId}/plan`);
+    const plan = page.getByRole('region', { name: 'What a run would change' });
+    await plan.locator('tbody tr', { hasText: 'New' }).waitFor();
+    await service.api.post(`/jobs/${feed.jobId}/run`);
+    await load('Raced', 12);
+
+    await button(page, 'Run now').click();
+    const dialog = page.getByRole('dialog', { name: 'Run this feed again?' });
+    await dialog.getByText('A newer feed of this partner was loaded since').waitFor();
+    expect((await dialog.locator('.count').allInnerTexts()).map((text) => text.split('\n'))).toContainEqual([
+      'Changed',
+      '1',
+    ]);
+    expect(await pricesOf('Raced')).toEqual({ 'A-1': 12 });
+    await load('Raced', 13);
+    await dialog.getByRole('button', { name: 'Run again' }).click();
+    await plan.getByText('13', { exact: true }).waitFor({ state: 'attached' });
+    expect(await pricesOf('Raced')).toEqual({ 'A-1': 13 });
+    await dialog.getByRole('button', { name: 'Run again' }).click();
+    await page.getByText('The run is complete').waitFor();
+    expect(await pricesOf('Raced')).toEqual({ 'A-1': 10 });
+    expect(refused).toEqual([]);
+  });
+
+  it('is previewed first where a newer one is loaded, also since the view was opened', async () => {
+    const known = await feedOf('Overtaken', 9);
+    const feed = await feedOf('Overtaken', 10);
+    const { page, refused } = await open(`/feeds/${feed.feedId}/run`);
+    await button(page, 'Run now').waitFor();
+    await load('Overtaken', 12);
+    await button(page, 'Run now').click();
+    await page.getByRole('heading', { name: 'What a run would change' }).waitFor();
+    expect(await pricesOf('Overtaken')).toEqual({ 'A-1': 12 });
+    await button(page, 'Run now').click();
+    const dialog = page.getByRole('dialog', { name: 'Run this older feed?' });
+    await dialog.getByText('A newer feed of this partner was loaded since').waitFor();
+    expect(await findUnreadable(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Run now' }).click();
+    await page.getByText('The run is complete').waitFor();
+    expect(await pricesOf('Overtaken')).toEqual({ 'A-1': 10 });
+
+    await page.goto(`${service.url!}/console/feeds/${known.feedId}/run`);
+    await link(page, 'Preview, then run').click();
+    await page.locator('tbody tr').first().waitFor();
+    expect(await pricesOf('Overtaken')).toEqual({ 'A-1': 10 });
+    expect(refused).toEqual([]);
+  });
+
+  it('withdraws as many products as the question says, whatever the address allows', async () => {
+    const replace = { mode: 'replace' };
+    await service.api.loadFeed(`${header}A-1,Tent,1,EUR\nB-1,Lamp,2,EUR\n`, 'Counting', replace);
+    const feed = await service.api.uploadFeed(`${header}A-1,Tent,1,EUR\n`, 'Counting', replace);
+    for (const none of ['abc', '-1', '1.5', '99999999999']) {
+      const { page } = await open(`/feeds/${feed.feedId}/plan?withdraw=${none}`);
+      await button(page, 'Run now').waitFor();
+    }
+    const { page, refused } = await open(`/feeds/${feed.feedId}/plan?older=yes&withdraw=1000000`);
+
+    await button(page, 'Run now').click();
+    const dialog = page.getByRole('dialog', { name: 'Withdraw 1 product?' });
+    const sent = page.waitForRequest((request) => request.url().includes(`/jobs/${feed.jobId}/run?`));
+    await dialog.getByRole('button', { name: 'Run now' }).click();
+    expect(new URL((await sent).url()).searchParams.get('max_withdrawn')).toBe('1');
+    await page.getByText('The run is complete').waitFor();
+    expect(await pricesOf('Counting')).toEqual({ 'A-1': 1 });
+
+    const other = await feedOf('Counting', 3);
+    await page.goto(`${service.url!}/console/feeds/${other.feedId}/plan?withdraw=5&older=yes`);
+    await button(page, 'Run now').click();
+    await page.getByText('The run is complete').waitFor();
+    expect(refused).toEqual([]);
   });
 });
 

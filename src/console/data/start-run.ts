@@ -1,0 +1,65 @@
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import type { Schemas } from '../api';
+import { fetchJob } from './queries';
+import { fetchNewerFeed } from './rejects';
+import { runJob, type RunPermissions } from './upload';
+
+/** Why a run would replace newer values: the reader is asked first. */
+export interface Past {
+  /** Whether the feed was run before. */
+  hasRun: boolean;
+  /** A feed of the partner that was uploaded later, and is loaded; else null. */
+  newer: string | null;
+}
+
+const isSame = (one: Past, other: Past) => one.hasRun === other.hasRun && one.newer === other.newer;
+
+interface Options {
+  permissions?: RunPermissions;
+  /** Whether the reader is asked in any case. */
+  isQuestion?: boolean;
+  /** Asks. @param isNews - whether the view has shown something else */
+  onQuestion: (past: Past, isNews: boolean) => void | Promise<void>;
+  onQueued: (job: Schemas['Job']) => void | Promise<void>;
+  onError?: () => void;
+}
+
+/**
+ * Starts runs of a feed. What is true at the press of the button decides, not what the view has shown for a while.
+ * @returns what is known of the feed, and the press; it takes what the reader has answered to, and asks again if that has changed
+ */
+export function useStartRun(
+  feed: Schemas['Feed'],
+  { permissions, isQuestion = false, onQuestion, onQueued, onError }: Options,
+) {
+  const queries = useQueryClient();
+  const { feed_id: feedId, validation_job_id: jobId, validation_status: status } = feed;
+  const query = {
+    queryKey: ['past', feedId],
+    queryFn: async (): Promise<Past> => {
+      const [job, newer] = await Promise.all([fetchJob(jobId), fetchNewerFeed(feed)]);
+      return { hasRun: job.status !== 'queued', newer };
+    },
+  };
+  const shown = useQuery({
+    ...query,
+    initialData: { hasRun: status !== 'queued', newer: null },
+    initialDataUpdatedAt: 0,
+  }).data;
+  const start = useMutation({
+    mutationFn: async (answered?: Past) => {
+      const past = await queries.query({ ...query, staleTime: 0 });
+      const mustAsk = isQuestion || past.hasRun || past.newer !== null;
+      if (!mustAsk || (answered && isSame(past, answered))) return runJob(jobId, permissions);
+      await onQuestion(past, !isSame(past, shown));
+      return undefined;
+    },
+    onSuccess: (job) => job && onQueued(job),
+    onError,
+  });
+  // A button that is disabled meanwhile would lose the focus, to which a dialog returns it.
+  const press = (answered?: Past) => {
+    if (!start.isPending) start.mutate(answered);
+  };
+  return { past: shown, error: start.error, press };
+}
