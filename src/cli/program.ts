@@ -230,7 +230,7 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
     )
     .option(
       '--encoding <ENCODING>',
-      'the encoding of FILE; default: by its byte order mark, UTF-8, or that of the rejects',
+      'the encoding of FILE; default: by its byte order mark, or UTF-8 or that of the rejects',
     )
     .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
     .action((jobId: string, path: string, options: Parameters<typeof uploadMended>[2], command: Command) =>

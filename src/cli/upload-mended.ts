@@ -28,7 +28,7 @@ interface RejectsFile {
   rows: string[][];
 }
 
-/** A corrected file, whose rows are in memory; without an encoding, it has that of its byte order mark, UTF-8, or that of the rejects. */
+/** A corrected file, whose rows are in memory; without an encoding, it has that of its byte order mark, or UTF-8 or that of the rejects. */
 interface CorrectedFile {
   path: string;
   encoding?: string;
@@ -101,20 +101,30 @@ async function readBoth(
     headers: { accept: 'text/csv, application/json' },
     async save(content, headers) {
       const charset = /charset=([^;]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
-      const corrected = await readCorrected(file, feed, charset);
-      const lines = new Set(corrected.rows.map(lineOf));
+      const readings = await readCorrected(file, feed, charset);
+      const lines = new Set(readings.flatMap(({ rows }) => rows.map(lineOf)));
       const rejects = await readRows(content, feed, new TextDecoder(charset), lines);
-      both = { corrected, rejects };
+      both = { corrected: closest(readings, rejects), rejects };
     },
   });
   return both!;
 }
 
+/** Returns the reading of which fewest rows differ, the header counted as one: the first of several. */
+function closest(readings: RejectsFile[], rejects: RejectsFile): RejectsFile {
+  const rowsOf = ({ head, rows }: RejectsFile) => [head.header, ...rows];
+  const known = new Map(rowsOf(rejects).map((row) => [lineOf(row), contentOf(row)]));
+  const differing = (reading: RejectsFile) =>
+    rowsOf(reading).filter((row) => known.get(lineOf(row)) !== contentOf(row)).length;
+  return readings.toSorted((one, other) => differing(one) - differing(other))[0]!;
+}
+
+/** Reads the corrected file in its encoding; in each that it can have if it does not tell. */
 async function readCorrected(
   { path, encoding }: CorrectedFile,
   feed: Feed,
   charset: string,
-): Promise<RejectsFile> {
+): Promise<RejectsFile[]> {
   const wrong = (problem: string) => new UsageFailure(`${printable(path)} ${problem}`);
   const file = await openFeedFile(path);
   try {
@@ -122,9 +132,12 @@ async function readCorrected(
     for await (const piece of ownPieces(file.read()!)) pieces.push(piece);
     const readAs = (name: string) => readRows(pieces, feed, new TextDecoder(name, { fatal: true }));
     const known = encoding ?? markedEncoding(pieces[0]);
-    if (known !== undefined) return await readAs(known);
-    // Many spreadsheets save UTF-8, whatever they have opened. Text of another encoding is hardly ever valid in it.
-    return await readAs('utf-8').catch(() => readAs(charset));
+    // Many spreadsheets save UTF-8, whatever they have opened.
+    const names = known === undefined ? new Set(['utf-8', charset]) : [known];
+    const readings = await Promise.allSettled(Array.from(names, readAs));
+    const read = readings.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    if (read.length === 0) throw (readings.at(-1) as PromiseRejectedResult).reason;
+    return read;
   } catch (error) {
     if (error instanceof NotRejects)
       throw wrong('is no file of rejects: its first columns are not _line, _codes and _messages.');

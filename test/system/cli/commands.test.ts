@@ -564,6 +564,20 @@ describe('npm run feed -- upload-mended', () => {
     },
   );
 
+  it('sends no row that was not edited of a feed in UTF-8 that its format takes for Windows-1252', async () => {
+    const partner = 'Edited Mistaken';
+    const columns = { sku: { from: ['Nr'] }, product_name: { from: ['Name'] }, price: { from: ['Preis'] } };
+    const path = `/partners/${encodeURIComponent(partner)}/formats/liste`;
+    await service.api.put(path, { encoding: 'windows-1252', columns });
+    const csv = 'Nr,Name,Preis\nÄ-1,Öse,x\nÄ-2,Größe,y\n';
+    const loaded = await rejectsOf(csv, partner, { format: 'liste' });
+    writeFileSync(loaded.path, readFileSync(loaded.path, 'utf8').replace(',y\n', ',3.50\n'));
+
+    const { stderr } = await feed('upload-mended', loaded.jobId, loaded.path);
+
+    expect(stderr).toContain('1 of 2 rows differ');
+  });
+
   it('says when the format of the feed was saved again since, and stores nothing when it is gone', async () => {
     const partner = 'Edited Formats';
     const path = `/partners/${encodeURIComponent(partner)}/formats/list`;
