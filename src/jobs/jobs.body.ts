@@ -3,8 +3,8 @@ import type { FieldValue, ProductEffect } from '../etl/change-effects';
 import { summaryText, type RunCounters } from '../etl/run-result';
 import { formatId } from '../shared/ids';
 import type { JobRunRow, RunRow } from './job-runs.repository';
-import { cancelledReason } from './run-progress.repository';
 import { countersOf, endText, type Job } from './jobs.service';
+import { cancelledReason } from '../shared/errors';
 
 /** Maps a job to its representation. */
 export function jobBody(job: Job): components['schemas']['Job'] {

@@ -17,9 +17,6 @@ export interface RunNumber {
   run: number;
 }
 
-/** Failure reason of a cancelled run. */
-export const cancelledReason = 'The run was cancelled.';
-
 /**
  * Reports progress, unless the job is locked (its run is just ending) or no longer running.
  * @returns whether the cancellation of the run is requested

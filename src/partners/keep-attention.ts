@@ -4,9 +4,9 @@ import { queryRows, type Database } from '../db/database';
 import { sql, type Sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
-import { cancelledReason } from '../jobs/run-progress.repository';
 import { attentionReasons, failingAfter } from './attention';
 import { revertedBySql } from './reverted-by';
+import { cancelledReason, repeatedReason } from '../shared/errors';
 
 /*
  * The reasons for which partners need attention (`KnownAttentionReason` of the document has their meaning). They are computed
@@ -48,7 +48,7 @@ const endedSql = `
   select *, row_number() over (partition by partner_id order by finished_at desc, job_id desc, run desc) as place
   from run
   where kind = 'load' and status in ('completed', 'failed')
-    and coalesce(failure_reason, '') not in ('The run was interrupted.', '${cancelledReason}')`;
+    and coalesce(failure_reason, '') not in ('${repeatedReason}', '${cancelledReason}')`;
 
 /** The completed loads that are not undone. */
 const inForceSql = `

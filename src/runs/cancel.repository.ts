@@ -5,8 +5,9 @@ import { cancelQueuedRun } from './queue.repository';
 import { failLockedRun } from './recovery';
 import { cancelQueuedRevert, failRevert, findPendingRevert, requestRevertCancel } from './reverts.repository';
 import type { ValidationJobRow } from '../jobs/jobs.repository';
-import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
+import type { RunNumber } from '../jobs/run-progress.repository';
 import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
+import { cancelledReason } from '../shared/errors';
 
 /** Result of a cancellation request: a number is that of a run in progress, which was requested to stop. */
 type Cancellation = 'ended' | 'none' | { run: number } | 'changing';

@@ -4,6 +4,7 @@ import type { Database } from '../db/database';
 import type { Encoding } from '../feed-format/decode-text';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
+import { repeatedReason } from '../shared/errors';
 
 /*
  * The queue of runs is the table of jobs. A run is in the queue from its request to its end, at the position
@@ -170,7 +171,7 @@ const resultColumns = [
 const endedRunsSql = `
   select * from runs
   where job_id = :jobId and kind = 'load' and status in ('completed', 'failed', 'cancelled')
-    and failure_reason is distinct from 'The run was interrupted.'`;
+    and failure_reason is distinct from '${repeatedReason}'`;
 
 /** Dequeues a run that has not started. The job is again as its last run left it. */
 const dequeueSql = `

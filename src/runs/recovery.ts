@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { cancelledReason } from '../jobs/run-progress.repository';
 import { failSql, announceRunEnd } from '../jobs/jobs.repository';
 import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
 import { lockOrphanedRuns, lockReservedRun, requeueRun, type OrphanedRun } from './orphaned-runs.repository';
 import { failRevert, requeueRevert } from './reverts.repository';
+import { cancelledReason } from '../shared/errors';
 
 /** Jobs of orphaned runs. */
 interface RecoveredRuns {

@@ -3,7 +3,7 @@ import { isDatabaseUnavailable, type Database } from '../db/database';
 import { productLayout } from '../db/layout';
 import { inTransaction } from '../db/transaction';
 import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
-import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
+import type { RunNumber } from '../jobs/run-progress.repository';
 import type { Log } from '../shared/log';
 import { claimRun, markRunning, type Claim, type ClaimedRun } from './claims.repository';
 import { failRevert, isRevertCancelled, markRevertRunning } from './reverts.repository';
@@ -33,6 +33,7 @@ import { createStaging, readColumn, stageFeed } from '../etl/staging';
 import { checkAge, checkSkipped, checkWithdrawals, countActive } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import { progressReport, startReporter, type RunReporter } from './run-reporter';
+import { cancelledReason } from '../shared/errors';
 
 /** Dependencies of a run. */
 export interface RunContext {

@@ -1,15 +1,11 @@
 import type { Database } from '../db/database';
-import {
-  cancelledReason,
-  cancelStatementOf,
-  reportProgress,
-  type RunNumber,
-} from '../jobs/run-progress.repository';
+import { cancelStatementOf, reportProgress, type RunNumber } from '../jobs/run-progress.repository';
 import type { Log } from '../shared/log';
 import type { ClaimedRun } from './claims.repository';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { FeedFailure } from '../etl/run-result';
 import type { RunStats } from '../etl/run-stats';
+import { cancelledReason } from '../shared/errors';
 
 export const progressReports = {
   /** Interval at which a run reports progress and checks for cancellation. */

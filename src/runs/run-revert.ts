@@ -6,11 +6,11 @@ import { FeedFailure, type RunCounters } from '../etl/run-result';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import { findRun } from '../jobs/job-runs.repository';
 import { hasChanges } from '../jobs/run-changes.service';
-import { cancelledReason, type RunNumber } from '../jobs/run-progress.repository';
+import type { RunNumber } from '../jobs/run-progress.repository';
 import { beginRunChange, endChange } from '../partners/catalog-changes';
 import { keepAttention, onePartner } from '../partners/keep-attention';
 import { lockPartner } from '../partners/partner-lock';
-import { runNotKept } from '../shared/errors';
+import { runNotKept, cancelledReason } from '../shared/errors';
 import { formatId } from '../shared/ids';
 import { completeRevert, type StartedRevert } from './reverts.repository';
 

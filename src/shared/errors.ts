@@ -208,3 +208,8 @@ export const tooManySources = (partnerName: string, most: number) =>
 /** A dependency is down, a limit is reached, or the process shuts down: the caller should retry later. */
 export const unavailable = (cause: unknown) =>
   new ServiceError('unavailable', 'Service temporarily unavailable', { cause });
+
+/** Failure reason of a run that was cancelled. */
+export const cancelledReason = 'The run was cancelled.';
+/** Failure reason of an attempt that was repeated; a trigger of the schema writes it. */
+export const repeatedReason = 'The run was interrupted.';
