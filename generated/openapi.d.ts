@@ -1464,7 +1464,7 @@ export interface components {
              */
             last_completed_at: string | null;
             /**
-             * @description Why somebody should look at this partner, worst first; empty if there is no reason. The end of a run or of a fetch changes it at once. What time brings, such as `stale`, is noticed within a minute; with thousands of partners, `never_run` is noticed within half an hour.
+             * @description Why a person should look at this partner, worst first; empty if there is no reason. The end of a run or of a fetch changes it at once. What time brings, such as `stale`, is noticed within a minute; with thousands of partners, `never_run` is noticed within half an hour.
              * @example [
              *       {
              *         "reason": "many_skipped",

@@ -16,7 +16,7 @@ export const priceJumpSql = (price: string, currency: string) => `
       and ${currency} is not distinct from products.currency
     then ${price} >= 5 * products.price or 5 * ${price} <= products.price end`;
 
-/** Tells whether so many prices jump that a run warns of it. */
+/** Tells whether a run warns of the prices that jump: they are many. */
 export const areMany = ({ changed, jumped }: RunStats['prices']): boolean =>
   jumped >= jumpsMin && (jumped * 100) / changed >= jumpPercentMin;
 

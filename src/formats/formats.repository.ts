@@ -101,7 +101,7 @@ export async function upsertFormat(
   { name, definition }: FeedFormat,
 ): Promise<boolean> {
   // Concurrent requests for the partner count one after the other, also while it has no format. They share the lock of its row,
-  // which whoever removes or merges the partner has before any format.
+  // which a removal or a merge of the partner has before any format.
   await trx.raw(`select pg_advisory_xact_lock(${lockKey('formats', 'cast(? as bigint)')})`, [partnerId]);
   const { rowCount } = await trx.raw<{ rowCount: number }>(
     `insert into partner_formats (partner_id, format_name, definition)

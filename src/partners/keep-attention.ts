@@ -216,7 +216,7 @@ const keepSql = `
 
 /**
  * Locks the reasons of partners until the transaction ends, by ascending number. These locks are the last of a transaction, all of
- * one call: so whoever acquires them, after any other lock, can only be delayed, by the end of others.
+ * one call: a transaction that acquires them, after any other lock, can only be delayed, by the end of others.
  */
 const lockReasonsSql = ({ sql: which, bindings }: Sql): Sql => ({
   sql: `

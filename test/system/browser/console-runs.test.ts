@@ -94,7 +94,7 @@ describe('a feed that was not run before', () => {
   const load = (partner: string, price: number) =>
     service.api.loadFeed(`${header}A-1,Tent,${price},EUR\n`, partner);
 
-  it('is run without a question only while nothing newer is loaded and nobody else has run it', async () => {
+  it('is run without a question only while nothing newer is loaded and no other person has run it', async () => {
     const feed = await feedOf('Raced', 10);
     const { page, refused } = await open(`/feeds/${feed.feedId}/plan`);
     const plan = page.getByRole('region', { name: 'What a run would change' });
