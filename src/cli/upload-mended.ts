@@ -78,7 +78,7 @@ async function checkFormat(session: Session, feed: Feed): Promise<void> {
   const change = formatChange(feed, await findFormat(session, { name, partner: partner_name }));
   if (change === 'gone') {
     const problem = `${partner_name} has no format ${name} any more, by which the rows of feed ${feed_id} were read`;
-    const remedy = 'save one of this name, or upload the file itself with another format and the mode upsert';
+    const remedy = `save one of this name, or upload the file itself with another format and the mode ${mendedFields(feed).mode}`;
     throw new Failure(exitCodes.refused, printable(`${problem}: ${remedy}.`));
   }
   if (change === 'saved') {

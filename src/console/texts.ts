@@ -271,7 +271,7 @@ export const texts = {
       saved: (name: string) =>
         `The format ${name} was saved again after this feed had been sent. Mended rows are read by it as it is now, and so are the cells marked; the preview shows what comes of it.`,
       gone: (name: string) =>
-        `The format ${name} of this feed does not exist any more, and mended rows are read by it. Save one of this name first, or download the skipped rows and send them as a file of their own with another format.`,
+        `The format ${name} of this feed does not exist any more, and mended rows are read by it. Save one of this name first, or download the skipped rows and send them as a file of their own, with another format and the same “What to do with it”.`,
     },
     toFormats: 'See the formats of this partner',
     warnings: 'Remarks',

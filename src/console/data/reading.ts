@@ -12,6 +12,9 @@ type Format = Schemas['Format'];
 export const asItIs = '';
 export const byMapping = '*';
 
+/** Returns the name of the format that a file is inspected and sent with. @param reading - other than `byMapping` */
+export const sentFormat = (reading: string) => (reading === asItIs ? 'standard' : reading);
+
 const defaultName = 'default';
 
 /** The formats to choose from, and how the file is read and loaded. */
@@ -36,7 +39,7 @@ export async function proposeReading({ partner, file }: Draft, inspection: Inspe
   const [formats, last] = await Promise.all([fetchFormats(partner), fetchLastFormat(partner)]);
   const propose = (reading: string, mode: Mode = 'upsert') => ({ formats, reading, mode });
   const accepts = async (reading: string, mode: Mode) => {
-    const { accepted } = await inspectFeed(partner, file, { format: reading || undefined, mode });
+    const { accepted } = await inspectFeed(partner, file, { format: sentFormat(reading), mode });
     return accepted;
   };
   const saved = [...new Set([defaultName, last])].flatMap((name) =>

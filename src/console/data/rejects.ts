@@ -186,20 +186,38 @@ export const useLastLoad = ({ validation_job_id: jobId }: Feed) =>
 
 /** Fetches the number of the last load of a job, cancelled ones left out; 0 where none is known. @throws as `bodyOf` */
 export async function fetchLastLoad(jobId: string): Promise<number> {
-  const { items } = await bodyOf(
-    client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { limit: 100 } } }),
-  );
-  return items.find(({ kind, status }) => kind === 'load' && status !== 'cancelled')?.run ?? 0;
+  const runs = await fetchRuns(jobId);
+  return runs.find(({ kind, status }) => kind === 'load' && status !== 'cancelled')?.run ?? 0;
 }
 
-/** The newest loaded feed of the partner, if it was uploaded later than this one. */
+async function fetchRuns(jobId: string): Promise<Schemas['Run'][]> {
+  const params = { path: { job_id: jobId }, query: { limit: 100 } };
+  return (await bodyOf(client.GET('/jobs/{job_id}/runs', { params }))).items;
+}
+
+/** The newest feed of the partner that was uploaded later than this one, and is loaded. */
 export const useNewerFeed = (feed: Feed) =>
   useQuery({ queryKey: ['newer-feed', feed.feed_id], queryFn: () => fetchNewerFeed(feed) }).data;
 
+/** Fetches the number of that feed, of the 100 newest; null without one. @throws as `bodyOf` */
 export async function fetchNewerFeed({ partner_name, uploaded_at }: Feed): Promise<string | null> {
-  const query = { partner_name, status: 'processed' as const, limit: 1 };
-  const [newest] = (await bodyOf(client.GET('/feeds', { params: { query } }))).items;
-  return newest && newest.uploaded_at > uploaded_at ? newest.feed_id : null;
+  const query = { partner_name, uploaded_from: uploaded_at, limit: 100 };
+  const { items } = await bodyOf(client.GET('/feeds', { params: { query } }));
+  for (const later of items)
+    if (later.uploaded_at > uploaded_at && (await isLoaded(later))) return later.feed_id;
+  return null;
+}
+
+/** Whether products have the values of a feed. Its last run may be waiting, have failed or be undone, and one before it be loaded. */
+async function isLoaded({
+  status,
+  reverted_by,
+  validation_job_id: jobId,
+}: Schemas['ListedFeed']): Promise<boolean> {
+  if (status === 'processed' && !reverted_by) return true;
+  return (await fetchRuns(jobId)).some(
+    (run) => run.kind === 'load' && run.status === 'completed' && !run.reverted_by,
+  );
 }
 
 /** What has become of the feed's format since, by which mended rows are read; undefined also while that is not known. */

@@ -15,6 +15,7 @@ import {
   freeName,
   isSame,
   modeFor,
+  sentFormat,
   type Proposal,
 } from '../data/reading';
 import { Cancelled } from '../data/send-form';
@@ -72,20 +73,20 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
   const isComplete =
     reading === asItIs ||
     Boolean(definition?.columns.sku && (mode === 'update' || definition.columns.product_name));
-  const isInspected = reading === asItIs && mode === 'upsert';
   // A saved format is taken by its name: rules for new ones may be stricter.
-  const by = edited || !chosen ? { definition: definition ?? undefined } : { format: chosen.format_name };
+  const isByName = reading !== byMapping && !edited;
+  const by = isByName ? { format: sentFormat(reading) } : { definition: definition ?? undefined };
   const wanted = JSON.stringify({ ...by, mode });
   const settled = useDeferred(wanted);
   const read = useQuery({
     queryKey: ['inspection', draft.partner, draft.file.name, draft.file.lastModified, settled],
     queryFn: () =>
       inspectFeed(draft.partner, draft.file, JSON.parse(settled) as Parameters<typeof inspectFeed>[2]),
-    enabled: isComplete && !isInspected && settled === wanted,
+    enabled: isComplete && settled === wanted,
     placeholderData: keepPreviousData,
     gcTime: 0,
   });
-  const outcome = isInspected ? inspection : isComplete ? read.data : undefined;
+  const outcome = isComplete ? read.data : undefined;
   const problem = outcome?.refusal ?? outcome?.run_failure;
   // While there are doubts, what is known of the products is shown.
   const products = outcome ? sampleOf(outcome) : definition ? [] : inspection.sample;
@@ -102,7 +103,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
   });
   const sent: Sent = {
     mode,
-    format: isNew ? name : reading || 'standard',
+    format: isNew ? name : sentFormat(reading),
     definition: isNew ? definition : undefined,
   };
   const saved = useMutation({ mutationFn: () => fetchFormats(draft.partner) });

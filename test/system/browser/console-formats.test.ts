@@ -494,3 +494,23 @@ describe('rows as a spreadsheet has them', () => {
     expect(await storeAndRun(page, `Doubtful ${kind}`)).toEqual([['A-1', price, 'EUR']]);
   });
 });
+
+describe('a file that is read as it is', () => {
+  it('is checked as it is loaded, also where a blank follows a quote', async () => {
+    const { page } = await open('/send');
+    await chooseFile(
+      page,
+      'Blank',
+      'feed.csv',
+      'sku,product_name,price,currency\nA-1,"Tent",1,EUR\nB-1,"Lamp" ,2,EUR\n',
+    );
+    const rows = page.getByRole('region', { name: 'First rows as products' }).locator('tbody tr');
+    await rows.nth(1).waitFor();
+    expect(await page.getByText('Text follows a closing quote').count()).toBe(0);
+
+    expect(await storeAndRun(page, 'Blank')).toEqual([
+      ['B-1', 2, 'EUR'],
+      ['A-1', 1, 'EUR'],
+    ]);
+  });
+});

@@ -144,6 +144,30 @@ describe('a feed that was not run before', () => {
     expect(refused).toEqual([]);
   });
 
+  it('is previewed first where a newer one is loaded whose last run has failed, but not where it was undone', async () => {
+    const others = Array.from({ length: 30 }, (_, at) => `O-${at},Other,1,EUR\n`).join('');
+    const first = await service.api.uploadFeed(header + others, 'Guarded');
+    const feed = await feedOf('Guarded', 10);
+    const csv = `${header}A-1,Tent,12,EUR\n`;
+    const newer = await service.api.loadFeed(csv, 'Guarded', { mode: 'replace' });
+    await service.api.post(`/jobs/${first.jobId}/run`);
+    const { body: job } = await service.api.post(`/jobs/${newer.jobId}/run`);
+    expect(job.status).toBe('failed');
+    const { page } = await open(`/feeds/${feed.feedId}/run`);
+    await link(page, 'Preview, then run').click();
+    await page.locator('tbody tr').first().waitFor();
+    const { body } = await service.api.get('/products?partner_name=Guarded&sku=A-1');
+    expect(body.items).toMatchObject([{ price: 12 }]);
+
+    const waiting = await feedOf('Undone newer', 10);
+    const undone = await load('Undone newer', 12);
+    await service.api.post(`/jobs/${undone.jobId}/revert?run=1`);
+    await page.goto(`${service.url!}/console/feeds/${waiting.feedId}/run`);
+    await button(page, 'Run now').click();
+    await page.getByText('The run is complete').waitFor();
+    expect(await pricesOf('Undone newer')).toEqual({ 'A-1': 10 });
+  });
+
   it('withdraws as many products as the question says, whatever the address allows', async () => {
     const replace = { mode: 'replace' };
     await service.api.loadFeed(`${header}A-1,Tent,1,EUR\nB-1,Lamp,2,EUR\n`, 'Counting', replace);
