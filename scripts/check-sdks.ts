@@ -35,23 +35,26 @@ async function main(): Promise<void> {
   }
 }
 
-function namesOf({ paths, components, ...rest }: OpenAPIV3.Document): Names {
+function namesOf({ paths, components }: OpenAPIV3.Document): Names {
   const operationIds = Object.values(paths).flatMap((item) =>
     Object.values(item as Record<string, OpenAPIV3.OperationObject>).flatMap(
       ({ operationId }) => operationId ?? [],
     ),
   );
-  const schemas = Object.entries(components?.schemas ?? {});
-  // Not every generator reads `x-webhooks`.
-  const sent = JSON.stringify(rest);
-  // Plain text schemas need not become types.
-  const shapes = schemas.filter(
-    ([name, schema]) => ('properties' in schema || 'enum' in schema) && !sent.includes(`schemas/${name}"`),
-  );
-  return {
-    given: schemas.map(([name]) => name),
-    required: [...operationIds, ...shapes.map(([name]) => name)],
+  const { schemas = {}, ...parts } = components ?? {};
+  // Not every generator reads `x-webhooks`: it may lack what no operation leads to.
+  const reached = new Set<string>();
+  const reach = (part: unknown): void => {
+    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+      if (reached.has(name)) continue;
+      reached.add(name);
+      reach(schemas[name]);
+    }
   };
+  reach([paths, parts]);
+  // Plain text schemas need not become types.
+  const shapes = [...reached].filter((name) => 'properties' in schemas[name]! || 'enum' in schemas[name]!);
+  return { given: Object.keys(schemas), required: [...operationIds, ...shapes] };
 }
 
 function describe({ generator, seconds, sources }: Client): string {
