@@ -1,6 +1,6 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { basename } from 'node:path';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { UsageFailure } from './failures';
 import { printable } from './printable';
 
@@ -63,6 +63,15 @@ async function* readWhole(handle: FileHandle, path: string, size: number): Async
 
 const cannotRead = (path: string, error: unknown) =>
   new UsageFailure(`${printable(path)} cannot be read: ${printable((error as Error).message)}.`);
+
+/** Makes a file of bytes. */
+export const memoryFile = (name: string, bytes: Buffer): FeedFile => ({
+  name,
+  size: bytes.length,
+  read: () => Readable.from([bytes]),
+  beginning: () => Promise.resolve(bytes.subarray(0, beginningBytes)),
+  close: () => Promise.resolve(),
+});
 
 function standardInput(input: Readable): FeedFile {
   let isUsed = false;

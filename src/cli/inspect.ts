@@ -1,10 +1,9 @@
-import { Readable } from 'node:stream';
 import type { components } from '../../generated/openapi';
 import { applyAnswers, isOpen } from '../feed-format/apply-answers';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import { askFor, doubtLines, parseAnswers } from './doubts';
 import { exitCodes, Failure } from './failures';
-import { openFeedFile, type FeedFile } from './feed-file';
+import { memoryFile, openFeedFile, type FeedFile } from './feed-file';
 import { countText, printable, printableJson } from './printable';
 import { issuesText, linesText } from './report';
 import { unexpectedResponse } from './service';
@@ -106,13 +105,7 @@ async function beginningOf(file: FeedFile): Promise<FeedFile | undefined> {
   if (isPacked && beginning.length !== file.size) return undefined;
   const end = isPacked ? 0 : beginning.lastIndexOf('\n') + 1;
   const content = end > 0 ? beginning.subarray(0, end) : beginning;
-  return {
-    name,
-    size: content.length,
-    read: () => Readable.from([content]),
-    beginning: () => Promise.resolve(content),
-    close: () => Promise.resolve(),
-  };
+  return memoryFile(name, content);
 }
 
 function adviceOf({ accepted, hint, headers, suggested_format, draft_format }: FeedInspection): string[] {

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { TextDecoder } from 'node:util';
 import { findBuiltInFormat } from '../feed-format/built-in-formats';
 import {
@@ -11,7 +10,7 @@ import {
 } from '../feed-format/mended-feed';
 import { UnclosedQuote } from '../feed-format/split-records';
 import { exitCodes, Failure, UsageFailure } from './failures';
-import { openFeedFile, type FeedFile } from './feed-file';
+import { memoryFile, openFeedFile } from './feed-file';
 import { findFormat } from './formats';
 import { ownPieces } from './mend';
 import { showPlan } from './plan';
@@ -48,7 +47,8 @@ export function uploadMended(
     await checkFormat(session, feed);
     const { corrected, rejects } = await readBoth(session, jobId, feed, { path, encoding });
     const edited = editedRows(jobId, corrected, rejects);
-    const file = textFile(`mended-${feed.feed_id}.csv`, mendedFile(corrected.head, edited));
+    const text = mendedFile(corrected.head, edited);
+    const file = memoryFile(`mended-${feed.feed_id}.csv`, Buffer.from(text));
     const receipt = await uploadFeed(session, file, feed.partner_name, mendedFields(feed));
     const { feed_id, validation_job_id } = receipt;
     session.view.note(
@@ -202,15 +202,4 @@ const lineOf = ([line = '']: string[]) => line.trim();
 function contentOf([, codes, , ...cells]: string[]): string {
   while (cells.at(-1) === '') cells.pop();
   return JSON.stringify([codes, ...cells]);
-}
-
-function textFile(name: string, text: string): FeedFile {
-  const bytes = Buffer.from(text);
-  return {
-    name,
-    size: bytes.length,
-    read: () => Readable.from([bytes]),
-    beginning: () => Promise.resolve(bytes),
-    close: () => Promise.resolve(),
-  };
 }

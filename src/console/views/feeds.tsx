@@ -86,7 +86,7 @@ function FeedChart({ feeds }: { feeds: ListedFeed[] }) {
   return <Chart label={texts.feeds.overTime} times={times} series={series} />;
 }
 
-export function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string }) {
+function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string }) {
   const { feed, partner, status, uploaded } = texts.feeds;
   const { processed, skipped } = texts.counts;
   return (
