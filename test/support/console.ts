@@ -20,10 +20,17 @@ export async function openConsole(
   const { page } = opened;
   await page.goto(`${url}/console${path}`);
   if (tab) return opened;
-  await page.getByLabel('API key').fill(key);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await enterKey(page, key);
+  // A page that is loaded again before the key is kept asks for it again.
+  await page.getByLabel('API key').waitFor({ state: 'detached' });
   if (!look) tabs.set(name, page);
   return opened;
+}
+
+/** Enters a key at the sign-in, without awaiting what the service says of it. */
+export async function enterKey(page: Page, key: string): Promise<void> {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
 /** Goes to a view as a link of the console does, by way of one that does not exist: nothing of the last view remains. */

@@ -1,6 +1,6 @@
 import type { BrowserContext } from 'playwright-core';
-import { startBrowser } from '../../support/browser';
-import { openConsole } from '../../support/console';
+import { openPage, startBrowser } from '../../support/browser';
+import { enterKey, openConsole } from '../../support/console';
 import { putSource } from '../../support/source-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
@@ -49,7 +49,9 @@ describe('the console with the key of a partner', () => {
 
 describe('the sign-in', () => {
   it.each(['wrong', 'schlüssel–'])('says that a key is unknown: %s', async (key) => {
-    const page = await openWith(key, '/partners');
+    const { page } = await openPage(browser);
+    await page.goto(`${service.url}/console/partners`);
+    await enterKey(page, key);
     await page.getByText('This key is missing or unknown.').waitFor();
     expect(await page.getByText('cannot be reached').count()).toBe(0);
   });

@@ -1,6 +1,6 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { findFaults, startBrowser } from '../../support/browser';
-import { chooseFile, openConsole } from '../../support/console';
+import { chooseFile, enterKey, openConsole } from '../../support/console';
 import { lineTo } from '../../support/network';
 import { startTestService, testKey, type TestService } from '../../support/service';
 
@@ -118,8 +118,7 @@ describe('a file that the service does not take', () => {
     await button(page, 'Store the file and preview').click();
     await page.getByText('This key is missing or unknown').waitFor();
 
-    await page.getByLabel('API key').fill(testKey);
-    await button(page, 'Sign in').click();
+    await enterKey(page, testKey);
     await page.getByText('feed.csv').waitFor();
   });
 });

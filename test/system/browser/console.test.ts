@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { findFaults, openPage, startBrowser } from '../../support/browser';
-import { chooseFile, openConsole } from '../../support/console';
+import { chooseFile, enterKey, openConsole } from '../../support/console';
 import { createTestFolder } from '../../support/harness';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
@@ -211,8 +211,7 @@ describe("the partner's walk", () => {
     );
     const cancelled = page.waitForRequest((request) => request.url().endsWith(`/jobs/${jobId}/cancel`));
     await page.goto(address(`/feeds/${feedId}/run`));
-    await page.getByLabel('API key').fill(service.key!);
-    await button(page, 'Sign in').click();
+    await enterKey(page, service.key!);
 
     const bar = page.getByRole('progressbar', { name: 'Comparing' });
     await bar.waitFor();
@@ -255,16 +254,14 @@ describe('the API key', () => {
   it('is kept for the tab only, and forgotten when the service refuses it', async () => {
     const { page } = await openPage(browser);
     await page.goto(address('/catalog'));
-    await page.getByLabel('API key').fill('a-wrong-key');
-    await button(page, 'Sign in').click();
+    await enterKey(page, 'a-wrong-key');
 
     await page.getByText('This key is missing or unknown').waitFor();
     expect(await page.evaluate('sessionStorage.length + localStorage.length')).toBe(0);
     expect(await findFaults(page)).toEqual([]);
     expect(page.url()).toBe(address('/catalog'));
 
-    await page.getByLabel('API key').fill(service.key!);
-    await button(page, 'Sign in').click();
+    await enterKey(page, service.key!);
     await page.getByRole('heading', { name: 'Catalog' }).waitFor();
     expect(await page.evaluate('localStorage.length')).toBe(0);
     expect(await page.evaluate('document.cookie')).toBe('');
