@@ -92,7 +92,7 @@ export function faultOfName(name: string, formats: Format[]): 'invalid' | 'reser
 }
 
 /** A member of a definition, or a source of a column, that differs. */
-export interface FormatChange<Value = unknown> {
+export interface DefinitionChange<Value = unknown> {
   name: string;
   isColumn: boolean;
   before: Value;
@@ -100,7 +100,7 @@ export interface FormatChange<Value = unknown> {
 }
 
 /** Lists what differs between two definitions. */
-export function changesBetween(before: Definition, after: Definition): FormatChange[] {
+export function changesBetween(before: Definition, after: Definition): DefinitionChange[] {
   const { columns: sourcesBefore, ...membersBefore } = before;
   const { columns: sourcesAfter, ...membersAfter } = after;
   return [
@@ -109,7 +109,7 @@ export function changesBetween(before: Definition, after: Definition): FormatCha
   ];
 }
 
-function differences(before: object, after: object): Omit<FormatChange, 'isColumn'>[] {
+function differences(before: object, after: object): Omit<DefinitionChange, 'isColumn'>[] {
   const [old, now] = [before, after] as [Record<string, unknown>, Record<string, unknown>];
   return [...new Set([...Object.keys(old), ...Object.keys(now)])]
     .filter((name) => !isSame(old[name], now[name]))

@@ -1,5 +1,5 @@
 import type { Schemas } from '../api';
-import type { FormatChange } from '../data/reading';
+import type { DefinitionChange } from '../data/reading';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
 import { Table } from '../parts/table';
@@ -8,7 +8,7 @@ import { texts } from '../texts';
 
 interface Options {
   name: string;
-  changes: FormatChange[];
+  changes: DefinitionChange[];
   onClose: () => void;
   onReplace: () => void;
 }
@@ -49,7 +49,7 @@ export function ReplaceFormat({ name, changes, onClose, onReplace }: Options) {
   );
 }
 
-function textOf({ isColumn }: FormatChange, value: unknown): string {
+function textOf({ isColumn }: DefinitionChange, value: unknown): string {
   if (!isColumn)
     return value === undefined ? texts.none : typeof value === 'string' ? value : JSON.stringify(value);
   const source = value as Schemas['ColumnSource'] | undefined;
