@@ -1,5 +1,4 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useEffect, useState } from 'react';
 import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../feed-format/faulty-cells';
 import {
   formatChange,
@@ -9,6 +8,7 @@ import {
 } from '../../feed-format/mended-feed';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import type { Edits } from './edits';
 import { fetchFormats } from './formats';
 
 type Feed = Schemas['Feed'];
@@ -180,46 +180,6 @@ async function readRejects(
   return new Rejects(reader.head!, rows, definition, feed.mode);
 }
 
-/** The number of the last load of a feed, whose rows are the rejects; 0 where none is known. */
-export const useLastLoad = ({ validation_job_id: jobId }: Feed) =>
-  useQuery({ queryKey: ['last-load', jobId], queryFn: () => fetchLastLoad(jobId) });
-
-/** Fetches the number of the last load of a job, cancelled ones left out; 0 where none is known. @throws as `bodyOf` */
-export async function fetchLastLoad(jobId: string): Promise<number> {
-  const runs = await fetchRuns(jobId);
-  return runs.find(({ kind, status }) => kind === 'load' && status !== 'cancelled')?.run ?? 0;
-}
-
-async function fetchRuns(jobId: string): Promise<Schemas['Run'][]> {
-  const params = { path: { job_id: jobId }, query: { limit: 100 } };
-  return (await bodyOf(client.GET('/jobs/{job_id}/runs', { params }))).items;
-}
-
-/** The newest feed of the partner that was uploaded later than this one, and is loaded. */
-export const useNewerFeed = (feed: Feed) =>
-  useQuery({ queryKey: ['newer-feed', feed.feed_id], queryFn: () => fetchNewerFeed(feed) }).data;
-
-/** Fetches the number of that feed, of the 100 newest; null without one. @throws as `bodyOf` */
-export async function fetchNewerFeed({ partner_name, uploaded_at }: Feed): Promise<string | null> {
-  const query = { partner_name, uploaded_from: uploaded_at, limit: 100 };
-  const { items } = await bodyOf(client.GET('/feeds', { params: { query } }));
-  for (const later of items)
-    if (later.uploaded_at > uploaded_at && (await isLoaded(later))) return later.feed_id;
-  return null;
-}
-
-/** Whether products have the values of a feed. Its last run may be waiting, have failed or be undone, and one before it be loaded. */
-async function isLoaded({
-  status,
-  reverted_by,
-  validation_job_id: jobId,
-}: Schemas['ListedFeed']): Promise<boolean> {
-  if (status === 'processed' && !reverted_by) return true;
-  return (await fetchRuns(jobId)).some(
-    (run) => run.kind === 'load' && run.status === 'completed' && !run.reverted_by,
-  );
-}
-
 /** What has become of the feed's format since, by which mended rows are read; undefined also while that is not known. */
 export function useFormatChange(feed: Feed): FormatChange | undefined {
   const { partner_name: partner, format_name: name } = feed;
@@ -230,40 +190,4 @@ export function useFormatChange(feed: Feed): FormatChange | undefined {
   });
   const format = formats?.find(({ format_name }) => format_name === name);
   return formats && formatChange(feed, format);
-}
-
-/** Changed cells by line of the feed and column of the rejects: `7/5`. */
-export type Edits = Record<string, string>;
-
-interface StoredEdits {
-  run: number;
-  cells: Edits;
-}
-
-/** The changed cells of a run, whether those of another one were discarded, and what replaces them. */
-export interface KeptEdits {
-  edits: Edits;
-  areDiscarded: boolean;
-  keepEdits: (edits: Edits) => void;
-}
-
-/** The changed cells of a feed, which survive a reload. They belong to the rows that a run has skipped: another run discards them. */
-export function useEdits(feedId: string, run: number): KeptEdits {
-  const name = `mended-${feedId}`;
-  const [kept, setKept] = useState(() => readEdits(name));
-  const isOld = kept.run !== run;
-  useEffect(() => {
-    if (isOld) sessionStorage.removeItem(name);
-  }, [isOld, name]);
-  const keepEdits = (cells: Edits) => {
-    sessionStorage.setItem(name, JSON.stringify({ run, cells }));
-    setKept({ run, cells });
-  };
-  const areDiscarded = isOld && Object.keys(kept.cells).length > 0;
-  return { edits: isOld ? {} : kept.cells, areDiscarded, keepEdits };
-}
-
-function readEdits(name: string): StoredEdits {
-  const kept = JSON.parse(sessionStorage.getItem(name) ?? '{}') as Partial<StoredEdits>;
-  return { run: kept.run ?? 0, cells: kept.cells ?? {} };
 }

@@ -1,7 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { fetchJob } from './queries';
-import { fetchNewerFeed } from './rejects';
+import { fetchNewerFeed } from './runs';
 import { runJob, type RunPermissions } from './upload';
 
 /** Why a run would replace newer values: the reader is asked first. */

@@ -4,18 +4,16 @@ import { Link, useLocation } from 'wouter';
 import { mendedFields, mendedFile } from '../../feed-format/mended-feed';
 import type { Schemas } from '../api';
 import { addressOf, useFilters } from '../data/address';
+import type { Edits, KeptEdits } from '../data/edits';
 import {
-  fetchLastLoad,
   fetchRejects,
   useFormatChange,
-  useNewerFeed,
   useRejectedRows,
   useRejects,
-  type Edits,
-  type KeptEdits,
   type RejectedRow,
   type Rejects,
 } from '../data/rejects';
+import { fetchLastLoad, useNewerFeed } from '../data/runs';
 import { uploadFeed } from '../data/upload';
 import { useTransfer } from '../data/use-transfer';
 import { Action } from '../parts/action';

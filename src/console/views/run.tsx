@@ -6,6 +6,7 @@ import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { addressOf } from '../data/address';
 import { useJob } from '../data/queries';
+import { fetchRuns, lastLoadOf } from '../data/runs';
 import { useStartRun } from '../data/start-run';
 import { time } from '../locale';
 import { Action } from '../parts/action';
@@ -24,10 +25,7 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   const job = useJob(jobId);
   const runs = useQuery({
     queryKey: ['runs', jobId, 'latest', job.data?.status],
-    queryFn: () =>
-      bodyOf(
-        client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { limit: 20 } } }),
-      ),
+    queryFn: () => fetchRuns(jobId),
   });
   const { past, error, press } = useStartRun(feed, {
     onQuestion: () => navigate(preview),
@@ -43,8 +41,7 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   if (job.error) return <Failure error={job.error} retry={() => void job.refetch()} />;
   if (!job.data || !runs.data) return <Loading />;
   const hasRun = status !== 'queued';
-  const last = runs.data.items.find(({ kind, status: how }) => kind === 'load' && how !== 'cancelled');
-  const undoing = runs.data.items.find(({ run: number }) => number === job.data.reverted_by);
+  const undoing = runs.data.find(({ run: number }) => number === job.data.reverted_by);
   return (
     <Card title={texts.run.title}>
       {error && <Failure error={error} />}
@@ -53,7 +50,7 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
       ) : (
         <>
           {status === 'completed' && (
-            <Completed feed={feed} job={job.data} run={last?.run} undoing={undoing} />
+            <Completed feed={feed} job={job.data} run={lastLoadOf(runs.data)} undoing={undoing} />
           )}
           {status === 'failed' && <Failed {...job.data} />}
           {!hasRun && <p className="muted">{texts.run.notYet}</p>}

@@ -1,0 +1,50 @@
+import { useQuery } from '@tanstack/react-query';
+import type { Schemas } from '../api';
+import { bodyOf, client } from '../api';
+
+type Feed = Schemas['Feed'];
+type Run = Schemas['Run'];
+
+/** Fetches the last 100 runs of a job, the newest first. @throws as `bodyOf` */
+export async function fetchRuns(jobId: string): Promise<Run[]> {
+  const params = { path: { job_id: jobId }, query: { limit: 100 } };
+  return (await bodyOf(client.GET('/jobs/{job_id}/runs', { params }))).items;
+}
+
+/** Returns the number of the last load among these runs, cancelled ones left out; undefined without one. */
+export const lastLoadOf = (runs: Run[]): number | undefined =>
+  runs.find(({ kind, status }) => kind === 'load' && status !== 'cancelled')?.run;
+
+/** The number of the last load of a feed, whose rows are the rejects; 0 where none is known. */
+export const useLastLoad = ({ validation_job_id: jobId }: Feed) =>
+  useQuery({ queryKey: ['last-load', jobId], queryFn: () => fetchLastLoad(jobId) });
+
+/** Fetches the number of the last load of a job; 0 where none is known. @throws as `bodyOf` */
+export async function fetchLastLoad(jobId: string): Promise<number> {
+  return lastLoadOf(await fetchRuns(jobId)) ?? 0;
+}
+
+/** The newest feed of the partner that was uploaded later than this one, and is loaded. */
+export const useNewerFeed = (feed: Feed) =>
+  useQuery({ queryKey: ['newer-feed', feed.feed_id], queryFn: () => fetchNewerFeed(feed) }).data;
+
+/** Fetches the number of that feed, of the 100 newest; null without one. @throws as `bodyOf` */
+export async function fetchNewerFeed({ partner_name, uploaded_at }: Feed): Promise<string | null> {
+  const query = { partner_name, uploaded_from: uploaded_at, limit: 100 };
+  const { items } = await bodyOf(client.GET('/feeds', { params: { query } }));
+  for (const later of items)
+    if (later.uploaded_at > uploaded_at && (await isLoaded(later))) return later.feed_id;
+  return null;
+}
+
+/** Whether products have the values of a feed. Its last run may be waiting, have failed or be undone, and one before it be loaded. */
+async function isLoaded({
+  status,
+  reverted_by,
+  validation_job_id: jobId,
+}: Schemas['ListedFeed']): Promise<boolean> {
+  if (status === 'processed' && !reverted_by) return true;
+  return (await fetchRuns(jobId)).some(
+    (run) => run.kind === 'load' && run.status === 'completed' && !run.reverted_by,
+  );
+}
