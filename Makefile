@@ -127,11 +127,13 @@ dist/.sdks-compiled: spec/openapi.yaml scripts/check-sdks.ts scripts/sdks.ts nod
 	$(BIN)/tsx scripts/check-sdks.ts
 	@mkdir -p $(@D) && touch $@
 
-bench: node_modules/.installed-all dist/.built ## measure all that is to be fast beside its limit (QUICK=1, ONLY=part, ROUNDS=n, PRODUCTS=n)
-	$(BIN)/tsx scripts/bench/main.ts $(if $(QUICK),--quick) $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(if $(PRODUCTS),--products=$(PRODUCTS))
+bench_options = $(if $(QUICK),--quick) $(foreach name,PRODUCTS PARTNERS DATABASE KINDS SETTINGS OTHER,$(if $($(name)),--$(shell echo $(name) | tr A-Z a-z)='$($(name))'))
 
-bench-release: node_modules/.installed-all dist/.built dist/last-release/.built ## measure this version beside the last release (QUICK=1, ROUNDS=n)
-	$(BIN)/tsx scripts/bench/main.ts --only=release $(if $(QUICK),--quick) $(if $(ROUNDS),--rounds=$(ROUNDS))
+bench: node_modules/.installed-all dist/.built ## measure all that is to be fast beside its limit (QUICK=1, ONLY=part, ROUNDS=n, PRODUCTS=n, others in docs/benchmarks.md)
+	$(BIN)/tsx scripts/bench/main.ts $(if $(ONLY),--only=$(ONLY)) $(if $(ROUNDS),--rounds=$(ROUNDS)) $(bench_options)
+
+bench-release: node_modules/.installed-all dist/.built $(if $(OTHER),,dist/last-release/.built) ## measure this build and the last release in turns (OTHER=folder of another build, QUICK=1, ROUNDS=n)
+	$(BIN)/tsx scripts/bench/main.ts --only=release --rounds=$(or $(ROUNDS),5) $(bench_options)
 
 bench-peers: node_modules/.installed-all dist/.built $(peers)/dist/.built ## measure the service beside fastify with Drizzle and NestJS with TypeORM (QUICK=1, ROWS=n, ROUNDS=n)
 	$(BIN)/tsx scripts/bench/main.ts --only=peers $(if $(QUICK),--quick) $(if $(ROWS),--products=$(ROWS)) $(if $(ROUNDS),--rounds=$(ROUNDS))
@@ -142,8 +144,8 @@ pictures: node_modules/.installed-all dist/.built ## take the pictures of the co
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)
 
-profile: node_modules/.installed-all dist/.built dist/last-release/.built ## print the functions that requests spend their time in, beside those of the last release (SECONDS=n for each kind)
-	$(BIN)/tsx scripts/profile.ts $(SECONDS)
+profile: node_modules/.installed-all dist/.built dist/last-release/.built ## print the functions that requests spend their time in, beside those of the last release (SECONDS=n for each kind, KINDS=part of a name)
+	$(BIN)/tsx scripts/profile.ts $(or $(SECONDS),10) $(if $(KINDS),'$(KINDS)')
 
 schemathesis: node_modules/.installed-all dist/.built ## try the document with Schemathesis, which must be installed (RECORD=1 to record its requests)
 	$(BIN)/tsx scripts/schemathesis.ts $(if $(RECORD),--record)

@@ -2,47 +2,20 @@
  * Prints where the main thread of the service spends the time of a request, as the twenty functions with the most time of
  * their own, for this version and for the last release (`make dist/last-release/.built`).
  *
- * usage: profile [seconds]      of each kind of request, default 10
+ * usage: profile [seconds [kinds]]      of each kind of request, default 10; parts of the names of kinds, with commas
  */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runLoad } from './bench/catalog-throughput';
-import { sendOrders } from './bench/order-load';
-import { randomOrder } from './bench/orders';
-import { fillCatalog, products } from './bench/sales-history';
-import {
-  buildIn,
-  connectTo,
-  lastReleaseFolder,
-  startServiceProcess,
-  thisBuild,
-  type Build,
-} from './service-process';
+import { fillNeighbors } from './bench/neighbors';
+import { withLoad } from './bench/processes';
+import { chooseKinds, drawRequests, readCatalog, type RequestKind } from './bench/request-kinds';
+import { apiKey, withServices } from './bench/servers';
+import { buildIn, lastReleaseFolder, thisBuild, type Build } from './service-process';
 
-const apiKey = 'key-of-the-profile';
-const connections = 50;
+const products = 100_000;
 const shown = 20;
 const milliseconds = Number(process.argv[2] ?? 10) * 1_000;
-
-/** Sends requests to a service. @returns how many a second */
-type Send = (url: string, milliseconds: number) => Promise<number>;
-
-const get =
-  (path: string): Send =>
-  async (url, duration) => {
-    const headers = { 'x-api-key': apiKey };
-    const port = Number(new URL(url).port);
-    const order = { port, connections, milliseconds: duration, headers, paths: [path], numbers: products };
-    return (await runLoad(order)).requestsPerSecond;
-  };
-
-const kinds: Record<string, Send> = {
-  'default page': get('/products'),
-  'one product': get('/products/PR#'),
-  'order of three products': (url, duration) =>
-    sendOrders({ url, apiKey, connections, milliseconds: duration, nextBody: () => randomOrder(products) }),
-};
 
 /** The part of the format of V8 that is read: times in microseconds. */
 interface CpuProfile {
@@ -52,13 +25,13 @@ interface CpuProfile {
 }
 
 async function main(): Promise<void> {
-  for (const [kind, send] of Object.entries(kinds)) {
+  for (const kind of chooseKinds(process.argv[3] ?? 'default page,page of a,one product,order')) {
     for (const [version, build] of [
       ['last release', buildIn(lastReleaseFolder)],
       ['this version', thisBuild],
     ] as const) {
-      const { perSecond, times } = await profile(build, send);
-      console.log(`\n${kind}, ${version}: ${perSecond.toFixed(0)} a second; microseconds of a request`);
+      const { perSecond, times } = await profile(build, kind);
+      console.log(`\n${kind.name}, ${version}: ${perSecond.toFixed(0)} a second; microseconds of a request`);
       const ranked = [...times].sort(([, one], [, other]) => other - one).slice(0, shown);
       for (const [name, time] of ranked) console.log(`${time.toFixed(1).padStart(8)}  ${name}`);
     }
@@ -66,37 +39,36 @@ async function main(): Promise<void> {
 }
 
 /** Profiles a service from its start, and leaves out the time until it is warm. @returns microseconds by function */
-async function profile(build: Build, send: Send): Promise<{ perSecond: number; times: Map<string, number> }> {
+async function profile(
+  build: Build,
+  kind: RequestKind,
+): Promise<{ perSecond: number; times: Map<string, number> }> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-profile-'));
   // As root, PostgreSQL runs under another account, which needs access.
   chmodSync(folder, 0o755);
   const profiles = join(folder, 'profiles');
   mkdirSync(profiles);
-  const dataDir = join(folder, 'data');
   const flags = ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
-  const startedAt = performance.now();
-  const service = await startServiceProcess(
-    dataDir,
-    { API_KEYS: apiKey },
-    { ...build, nodeFlags: [...build.nodeFlags, ...flags] },
-  );
+  const builds = { service: { build: { ...build, nodeFlags: [...build.nodeFlags, ...flags] } } };
   try {
-    const database = await connectTo(dataDir);
-    await fillCatalog(database);
-    await database.end();
-    await send(service.url, milliseconds / 2);
-    const from = performance.now() - startedAt;
-    const perSecond = await send(service.url, milliseconds);
-    const to = performance.now() - startedAt;
-    await service.stop();
+    const measured = await withServices('external', folder, builds, async ({ service }) => {
+      await fillNeighbors(service.database, products);
+      const requests = drawRequests(kind, await readCatalog(service.database));
+      return withLoad(async (send) => {
+        const order = { connections: kind.connections, port: service.port, apiKey, requests };
+        await send({ ...order, milliseconds: milliseconds / 2 });
+        const from = performance.now() - service.startedAt;
+        const sent = await send({ ...order, milliseconds, from: requests.length / 2 });
+        return { ...sent, from, to: performance.now() - service.startedAt };
+      });
+    });
     const main = readdirSync(profiles).find((name) => name.split('.').at(-3) === '0')!;
     const cpu = JSON.parse(readFileSync(join(profiles, main), 'utf8')) as CpuProfile;
-    const requests = (perSecond * (to - from)) / 1_000;
     const times = new Map<string, number>();
-    for (const [name, time] of ownTimes(cpu, from * 1_000, to * 1_000)) times.set(name, time / requests);
-    return { perSecond, times };
+    for (const [name, time] of ownTimes(cpu, measured.from * 1_000, measured.to * 1_000))
+      times.set(name, time / measured.requests);
+    return { perSecond: measured.requests / measured.seconds, times };
   } finally {
-    await service.stop();
     rmSync(folder, { recursive: true, force: true });
   }
 }

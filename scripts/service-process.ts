@@ -118,14 +118,16 @@ export async function startWorkerProcess(
 /** The folder of the embedded database's socket. */
 export const socketFolder = (dataDir: string) => join(dataDir, 'postgres');
 
+/** The address of the embedded database. */
+export const embeddedAddress = (dataDir: string) => ({
+  host: socketFolder(dataDir),
+  user: 'postgres',
+  database: 'partner_catalog',
+});
+
 /** Connects to the embedded database of a running service. The caller closes the connection. */
 export async function connectTo(dataDir: string): Promise<Client> {
-  const client = new Client({
-    host: socketFolder(dataDir),
-    user: 'postgres',
-    database: 'partner_catalog',
-    application_name: 'measurement',
-  });
+  const client = new Client({ ...embeddedAddress(dataDir), application_name: 'measurement' });
   await client.connect();
   return client;
 }

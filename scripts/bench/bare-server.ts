@@ -1,15 +1,17 @@
 /** Comparison server of `node:http` and `pg` only: no keys, checks, logs or error handling. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { openReader, readOrder, reportPort, toPage, toProduct } from './comparison';
+import { parse } from 'node:querystring';
+import { numberOf, openPool, openReader, readOrder, reportPort, toPage, toProduct } from './comparison';
 
 const order = readOrder();
-const read = openReader(order);
-const productPath = '/products/PR';
+const read = openReader(order, openPool(order));
+const productPath = '/products/';
 
-async function answer(path: string): Promise<unknown> {
-  if (!path.startsWith(productPath)) return toPage(await read.page(path));
-  return toProduct(await read.product(Number(path.slice(productPath.length))));
+async function answer(url: string): Promise<unknown> {
+  if (url.startsWith(productPath))
+    return toProduct(await read.product(numberOf(url.slice(productPath.length))));
+  return toPage(await read.page({ ...parse(url.split('?')[1] ?? '') }));
 }
 
 const server = createServer((request, response) => {

@@ -71,3 +71,10 @@ function combine(
     }`,
   };
 }
+
+/** A typical listing has at most one filter, the partner of the key included, no sku, and the default order or that by price. */
+export function isTypical({ query, scope }: Combination): boolean {
+  const filtered = filters.filter((filter) => query[filter] !== undefined);
+  const isTypicalOrder = query.sort_by === undefined || query.sort_by === 'price';
+  return filtered.length + Number(scope !== null) <= 1 && !filtered.includes('sku') && isTypicalOrder;
+}

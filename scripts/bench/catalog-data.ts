@@ -11,10 +11,10 @@ export type FilterValues = Record<
  * names say otherwise: a brand and a category of one partner, a brand with the highest prices, a brand that is never out
  * of stock, and a sku of all tiny partners.
  */
-const fillSql = (products: number) => `
+const fillSql = (products: number, tiny: number) => `
   insert into partners (partner_name)
   select unnest(array['Oldest', 'Large', 'Middle', 'Small'])
-  union all select 'Tiny ' || number from generate_series(1, ${products / 500}) as number;
+  union all select 'Tiny ' || number from generate_series(1, ${tiny}) as number;
 
   create temporary table loads on commit drop as
   select *, row_number() over (order by first_row) as load from (
@@ -24,8 +24,8 @@ const fillSql = (products: number) => `
       ('Small', 0.56, 0.6), ('Middle', 0.6, 0.78), ('Large', 0.78, 0.98)
     ) as shares (partner_name, share_from, share_to)
     union all
-    select 'Tiny ' || number, ${products * 0.98} + 10 * (number - 1), ${products * 0.98} + 10 * number
-    from generate_series(1, ${products / 500}) as number
+    select 'Tiny ' || number, ${products * 0.98} + rows * (number - 1), ${products * 0.98} + rows * number
+    from generate_series(1, ${tiny}) as number, (values (${Math.floor((products * 0.02) / tiny)})) as each (rows)
   ) as each_load;
 
   insert into feeds (partner_id, filename, content_type, status, raw_file_bucket, raw_file_object_key, sha256, size_bytes)
@@ -62,13 +62,21 @@ const fillSql = (products: number) => `
   order by row;
 `;
 
+/** Partners of a filled catalog that are not tiny. */
+const largePartners = 4;
+
 /**
  * Fills an empty database and runs ANALYZE.
  * @param products - a multiple of 1,000
  * @param query - runs statements without bindings
+ * @param partners - how many; by default, each tiny one has ten products
  */
-export async function fillCatalog(products: number, query: (sql: string) => Promise<unknown>): Promise<void> {
-  await query(`begin; ${fillSql(products)} commit;`);
+export async function fillCatalog(
+  products: number,
+  query: (sql: string) => Promise<unknown>,
+  partners = largePartners + products / 500,
+): Promise<void> {
+  await query(`begin; ${fillSql(products, partners - largePartners)} commit;`);
   await query('vacuum analyze products, partners, feeds');
 }
 

@@ -1,20 +1,27 @@
 import { Pool, type ClientConfig } from 'pg';
 import type { ProductRow } from '../../src/products/products.repository';
 
-/** Input of a comparison server: statements as one would write them by hand, pool size and headers of the service. */
+/** Input of a comparison server: database and pool size of the service, and the headers it sends. */
 export interface ComparisonOrder {
   database: ClientConfig;
   connections: number;
-  /** Statements without bindings by the path and query of their page. */
-  pageSqls: Record<string, string>;
-  /** Binding: the number of the product. */
-  productSql: string;
+  /** Columns of a `ProductRow`. */
+  columns: string;
   /** Whether statements are prepared. */
   preparesStatements: boolean;
   /** Headers of each response, besides type and length. */
   headers: Record<string, string>;
-  /** Accepted keys. */
-  keys: readonly string[];
+  /** The accepted key. */
+  apiKey: string;
+}
+
+/** Parameters of `GET /products` that the comparison servers know. */
+export interface PageQuery {
+  partner_name?: string;
+  brand?: string;
+  category?: string;
+  sort_by?: string;
+  cursor?: string;
 }
 
 const pageSize = 10;
@@ -23,37 +30,68 @@ export function readOrder(): ComparisonOrder {
   return JSON.parse(process.argv[2]!) as ComparisonOrder;
 }
 
-export function openReader({
-  database,
-  connections,
-  pageSqls,
-  productSql,
-  preparesStatements,
-}: ComparisonOrder) {
-  const pool = new Pool({ ...database, max: connections });
-  const nameOf = (name: string) => (preparesStatements ? name : undefined);
-  const names = new Map(Object.keys(pageSqls).map((url, at) => [url, `page ${at}`]));
+/** A statement for the driver; its name, which only a prepared one has, stands for one text. */
+export type Statements = (
+  name: string,
+  text: string,
+  values: unknown[],
+) => { name?: string; text: string; values: unknown[] };
+
+export function statementsOf({ preparesStatements }: ComparisonOrder): Statements {
+  return (name, text, values) => ({ name: preparesStatements ? name : undefined, text, values });
+}
+
+export const openPool = ({ database, connections }: ComparisonOrder) =>
+  new Pool({ ...database, max: connections });
+
+const conditions = {
+  partner_name: 'and partner_id = (select partner_id from partners where partner_name = ?)',
+  brand: 'and brand = ?',
+  category: 'and left(category, 600) = ?',
+  cursor: 'and (created_at, product_id) < (select created_at, product_id from products where product_id = ?)',
+};
+
+/** Reads products with statements as one would write them by hand. */
+export function openReader(order: ComparisonOrder, pool: Pool) {
+  const statement = statementsOf(order);
   return {
-    async page(url: string): Promise<ProductRow[]> {
-      return (await pool.query<ProductRow>({ name: nameOf(names.get(url)!), text: pageSqls[url]! })).rows;
+    async page(query: PageQuery): Promise<ProductRow[]> {
+      const given = Object.entries(query).filter(([name]) => name in conditions) as [
+        keyof typeof conditions,
+        string,
+      ][];
+      const where = given.map(([name], at) => conditions[name].replace('?', `$${at + 1}`)).join(' ');
+      const sort =
+        query.sort_by === 'price'
+          ? 'price asc nulls last, product_id asc'
+          : 'created_at desc, product_id desc';
+      const text = `select ${order.columns} from products where withdrawn_at is null ${where} order by ${sort} limit ${pageSize + 1}`;
+      const values = given.map(([name, value]) => (name === 'cursor' ? numberOf(value) : value));
+      const { rows } = await pool.query<ProductRow>(statement(Object.keys(query).join(), text, values));
+      return rows;
     },
     async product(number: number): Promise<ProductRow> {
-      const query = { name: nameOf('product'), text: productSql, values: [number] };
-      return (await pool.query<ProductRow>(query)).rows[0]!;
+      const text = `select ${order.columns} from products where product_id = $1`;
+      return (await pool.query<ProductRow>(statement('product', text, [number]))).rows[0]!;
     },
   };
 }
+
+/** Reads the number of an id like `PR00042`. */
+export const numberOf = (id: string) => Number(id.slice(2));
 
 /** Reports the port to the parent process. */
 export function reportPort(port: number): void {
   process.stdout.write(`${port}\n`);
 }
 
+export const formatted = (prefix: string, number: number | string) =>
+  prefix + String(number).padStart(5, '0');
+
 export function toProduct(row: ProductRow) {
-  const padded = (number: number) => String(number).padStart(5, '0');
   return {
-    product_id: `PR${padded(row.product_id)}`,
-    feed_id: `FD${padded(row.feed_id)}`,
+    product_id: formatted('PR', row.product_id),
+    feed_id: formatted('FD', row.feed_id),
     partner_name: row.partner_name,
     sku: row.sku,
     product_name: row.product_name,

@@ -1,19 +1,28 @@
-/** Comparison server: fastify with schemas for requests and responses, without a log. */
+/** Comparison server: fastify and pg with schemas for requests and responses, without a log. */
 import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import document from '../../generated/openapi.json';
-import { openReader, readOrder, reportPort, toPage, toProduct } from './comparison';
+import {
+  numberOf,
+  openPool,
+  openReader,
+  readOrder,
+  reportPort,
+  toPage,
+  toProduct,
+  type PageQuery,
+} from './comparison';
+import { addOrders } from './fastify-orders';
 
 const order = readOrder();
-const read = openReader(order);
-const keys = new Set(order.keys);
+const pool = openPool(order);
+const read = openReader(order, pool);
 // `example` is not a keyword of Ajv.
 const app = Fastify({ ajv: { customOptions: { strict: false } } });
 
 app.addHook('onRequest', async (request, reply) => {
   reply.headers(order.headers);
-  const key = request.headers['x-api-key'];
-  if (typeof key !== 'string' || !keys.has(key)) await reply.code(401).send({ detail: 'Unauthorized' });
+  if (request.headers['x-api-key'] !== order.apiKey) await reply.code(401).send({ detail: 'Unauthorized' });
 });
 
 interface Parameter {
@@ -70,7 +79,7 @@ const pageSchema = {
   },
 };
 
-app.get(
+app.get<{ Querystring: PageQuery }>(
   '/products',
   {
     schema: {
@@ -78,7 +87,7 @@ app.get(
       response: { 200: pageSchema },
     },
   },
-  async ({ url }) => toPage(await read.page(url)),
+  async ({ query }) => toPage(await read.page(query)),
 );
 
 app.get<{ Params: { product_id: string } }>(
@@ -89,8 +98,10 @@ app.get<{ Params: { product_id: string } }>(
       response: { 200: productSchema(false) },
     },
   },
-  async ({ params }) => toProduct(await read.product(Number(params.product_id.slice(2)))),
+  async ({ params }) => toProduct(await read.product(numberOf(params.product_id))),
 );
+
+addOrders(app, order, pool);
 
 void app
   .listen({ port: 0, host: '127.0.0.1' })

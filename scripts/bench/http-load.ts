@@ -1,97 +1,107 @@
 /**
- * Load generator process: one request at a time per connection; prints its result as JSON. Uses plain sockets,
- * because it shares the machine with the server.
- *
- * usage: http-load <JSON of LoadOrder>
+ * Load generator process: receives each `LoadOrder` as a message, and sends a `LoadResult` or an error back. One request at a
+ * time per connection, over plain sockets, because it shares the machine with the server.
  */
+import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
+
+/** A request; `isKeyed`: with an `Idempotency-Key` of its own each time. */
+export interface DrawnRequest {
+  path: string;
+  /** JSON of a POST; absent: a GET. */
+  body?: string;
+  isKeyed?: boolean;
+}
 
 export interface LoadOrder {
   port: number;
   connections: number;
   milliseconds: number;
-  headers: Record<string, string>;
-  /** The `x-api-key` of requests in turn; absent: none but that of `headers`. */
-  keys?: readonly string[];
-  /** Paths in turn. `#` is replaced by a number from 1 to `numbers`, padded like identifiers. */
-  paths: readonly string[];
-  numbers: number;
-  /** Whether the n-th most popular number has a share proportional to 1/n; default: each request has another one. */
-  isZipf?: boolean;
+  apiKey: string;
+  /** Each connection takes the next one. */
+  requests: readonly DrawnRequest[];
+  /** Where in the list to begin. */
+  from?: number;
 }
 
 export interface LoadResult {
-  requestsPerSecond: number;
+  requests: number;
+  seconds: number;
   /** Latency in milliseconds. */
   median: number;
-  p99: number;
-  /** Bytes of the last body: compared servers must send the same. */
-  bodyBytes: number;
 }
 
-async function main(order: LoadOrder): Promise<LoadResult> {
-  const { port, connections, milliseconds, headers, keys = [], paths, numbers, isZipf } = order;
-  const rest = `\r\nHost: 127.0.0.1\r\n${Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('')}\r\n`;
-  let number = 0;
-  let turn = 0;
-  // A step coprime to the count visits every number, in an order that no cache profits from.
-  const step = 7_368_787;
-  const nextNumber = () => (isZipf ? Math.floor(numbers ** Math.random()) * step : number + step) % numbers;
-  const nextRequest = () => {
-    const path = paths[turn++ % paths.length]!;
-    if (path.includes('#')) number = nextNumber();
-    const keyLine = keys.length > 0 ? `\r\nx-api-key: ${keys[turn % keys.length]!}` : '';
-    return `GET ${path.replace('#', String(number + 1).padStart(5, '0'))} HTTP/1.1${keyLine}${rest}`;
-  };
+let texts: { text: string; isKeyed?: boolean }[] = [];
+
+/** @param order - without requests, it has those of the last one */
+async function send({
+  port,
+  connections,
+  milliseconds,
+  apiKey,
+  requests,
+  from = 0,
+}: Partial<Pick<LoadOrder, 'requests'>> & Omit<LoadOrder, 'requests'>): Promise<LoadResult> {
+  if (requests) texts = requests.map((request) => ({ ...request, text: textOf(request, apiKey) }));
+  let turn = from;
   const times: number[] = [];
-  let bodyBytes = 0;
-  const endAt = performance.now() + milliseconds;
+  const sockets = await Promise.all(Array.from({ length: connections }, () => open(port)));
+  const startedAt = performance.now();
+  const endAt = startedAt + milliseconds;
   const ask = (socket: Socket) =>
     new Promise<void>((resolve, reject) => {
       let answer = '';
       let sentAt = 0;
-      const send = () => {
+      const sendNext = () => {
         answer = '';
+        const { text, isKeyed } = texts[turn++ % texts.length]!;
         sentAt = performance.now();
-        socket.write(nextRequest());
+        socket.write(isKeyed ? text.replace(keyMark, randomUUID()) : text);
       };
       socket.setEncoding('latin1').on('data', (chunk: string) => {
         answer += chunk;
-        const length = bodyLength(answer);
-        if (length === undefined) return;
-        if (!answer.startsWith('HTTP/1.1 200 ')) reject(new Error(answer.slice(0, 500)));
-        bodyBytes = length;
+        if (!isWhole(answer)) return;
+        if (!answer.startsWith('HTTP/1.1 20')) reject(new Error(answer.slice(0, 500)));
         const now = performance.now();
         times.push(now - sentAt);
-        if (now < endAt) send();
+        if (now < endAt) sendNext();
         else resolve();
       });
       socket.on('error', reject).on('end', () => reject(new Error('the server closed a connection')));
-      send();
+      sendNext();
     });
-  const sockets = await openAll(port, connections);
-  const startedAt = performance.now();
-  await Promise.all(sockets.map(ask));
+  try {
+    await Promise.all(sockets.map(ask));
+  } finally {
+    for (const socket of sockets) socket.destroy();
+  }
   const seconds = (performance.now() - startedAt) / 1000;
-  for (const socket of sockets) socket.destroy();
   times.sort((a, b) => a - b);
-  const at = (share: number) => times[Math.floor(share * (times.length - 1))]!;
-  return { requestsPerSecond: times.length / seconds, median: at(0.5), p99: at(0.99), bodyBytes };
+  return { requests: times.length, seconds, median: times[Math.floor((times.length - 1) / 2)]! };
 }
 
-/** @returns the body length of a complete response; undefined while a part is missing */
-function bodyLength(answer: string): number | undefined {
-  const head = answer.indexOf('\r\n\r\n');
-  if (head === -1) return undefined;
+const keyMark = '{key}';
+
+function textOf({ path, body, isKeyed }: DrawnRequest, apiKey: string): string {
+  const head = [
+    `${body === undefined ? 'GET' : 'POST'} ${path} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    `X-API-Key: ${apiKey}`,
+    ...(body === undefined
+      ? []
+      : ['Content-Type: application/json', `Content-Length: ${Buffer.byteLength(body)}`]),
+    ...(isKeyed ? [`Idempotency-Key: ${keyMark}`] : []),
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${body ?? ''}`;
+}
+
+/** @throws Error on a response without Content-Length */
+function isWhole(answer: string): boolean {
+  const headEnd = answer.indexOf('\r\n\r\n');
+  if (headEnd === -1) return false;
   const length = /\r\ncontent-length: (\d+)/i.exec(answer)?.[1];
-  if (length === undefined) throw new Error(`response without Content-Length: ${answer.slice(0, head)}`);
-  return answer.length - head - 4 >= Number(length) ? Number(length) : undefined;
-}
-
-function openAll(port: number, connections: number): Promise<Socket[]> {
-  return Promise.all(Array.from({ length: connections }, () => open(port)));
+  if (length === undefined) throw new Error(`response without Content-Length: ${answer.slice(0, headEnd)}`);
+  return answer.length - headEnd - 4 >= Number(length);
 }
 
 function open(port: number): Promise<Socket> {
@@ -101,9 +111,9 @@ function open(port: number): Promise<Socket> {
   });
 }
 
-main(JSON.parse(process.argv[2]!) as LoadOrder)
-  .then((result) => process.stdout.write(JSON.stringify(result)))
-  .catch((error: unknown) => {
-    console.error(error);
-    process.exitCode = 1;
-  });
+process.on('message', (order: LoadOrder) => {
+  send(order)
+    .catch((error: unknown) => ({ error: String(error) }))
+    .then((answer) => process.send!(answer))
+    .catch(console.error);
+});

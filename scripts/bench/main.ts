@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { binaries } from '../../src/embedded-postgres/files';
 import { measureAnalytics } from './analytics';
+import { measureBuilds } from './builds';
 import { measureBursts } from './bursts';
 import { measureCatalog } from './catalog';
 import { measureChanges } from './changes';
@@ -19,12 +20,9 @@ import { measureFormats } from './formats';
 import { measureGrowth } from './growth';
 import { measureHistory } from './history';
 import { measureIndexes } from './indexes';
-import { measureLastRelease } from './last-release';
-import { measureOrders } from './orders';
 import { measurePeers } from './peers';
 import {
   evaluate,
-  formatSetting,
   formatTable,
   parts,
   type BenchContext,
@@ -33,25 +31,31 @@ import {
   type Result,
   type Setting,
 } from './report';
+import { measureRequests } from './requests';
 import { measureRetention } from './retention';
+import { databaseKinds } from './servers';
 import { measureSources } from './sources';
 import { measureWorkers } from './workers';
 
-const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products=n]
+const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products=n] …
 
   --quick     a tenth of the size and less, to see that everything works; its figures are no proof
   --only      only these parts of ${parts.join(', ')}; all but console, release, indexes and peers by default
   --rounds    how often each thing is measured; 3 by default
-  --products  products of the parts console, indexes and sources, rows of the part peers; 1,000,000 by default.
-              Products of the part growth; 10,000,000 by default`;
+  --products  products of the parts catalog, console, growth, indexes, release, requests and sources, rows of the part peers
+  --partners  partners of the part catalog; 30 by default
+  --database  the only one of ${databaseKinds.join(' and ')} for requests; for release, external by default; for catalog, embedded
+  --kinds     only requests and releases' requests whose name contains one of these: 'brand,order'
+  --settings  environment of the service in requests and release: NAME=value,…
+  --other     the folder of the build that release compares with; the last release by default`;
 
 const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
   etl: measureEtl,
   formats: measureFormats,
+  requests: measureRequests,
   catalog: measureCatalog,
   changes: measureChanges,
   history: measureHistory,
-  orders: measureOrders,
   analytics: measureAnalytics,
   workers: measureWorkers,
   bursts: measureBursts,
@@ -59,7 +63,7 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   retention: measureRetention,
   console: measureConsole,
   sources: measureSources,
-  release: measureLastRelease,
+  release: measureBuilds,
   indexes: measureIndexes,
   peers: measurePeers,
 };
@@ -70,7 +74,7 @@ const onlyOnRequest: readonly Part[] = ['console', 'release', 'indexes', 'peers'
 const resultFolder = join(__dirname, '..', '..', 'bench-results');
 
 async function main(): Promise<void> {
-  const { quick, only, rounds, products } = readOptions();
+  const { only, ...options } = readOptions();
   const results: Result[] = [];
   for (const part of only) {
     const folder = mkdtempSync(join(tmpdir(), `catalog-bench-${part}-`));
@@ -78,14 +82,7 @@ async function main(): Promise<void> {
     chmodSync(folder, 0o755);
     const log = (line: string) => process.stderr.write(`${part.padEnd(9)} ${line}\n`);
     try {
-      const measurements = await measures[part]({
-        quick,
-        rounds,
-        folder,
-        log,
-        ...(products && { products }),
-      });
-      results.push(...measurements.map(evaluate));
+      results.push(...(await measures[part]({ ...options, folder, log })).map(evaluate));
     } catch (error) {
       console.error(error);
       log('could not be measured');
@@ -94,41 +91,57 @@ async function main(): Promise<void> {
       rmSync(folder, { recursive: true, force: true });
     }
   }
+  const { quick, rounds } = options;
   writeReport({ ...(await describeSetting()), quick, rounds }, results);
 }
 
+type Options = Omit<BenchContext, 'folder' | 'log'> & { only: Part[] };
+
 /** Parses the command line; exits with the usage if it is wrong. */
-function readOptions(): { quick: boolean; only: Part[]; rounds: number; products?: number } {
+function readOptions(): Options {
   try {
+    const text = { type: 'string' } as const;
     const { values } = parseArgs({
       options: {
         quick: { type: 'boolean', default: false },
-        only: {
-          type: 'string',
-          default: parts.filter((part) => !onlyOnRequest.includes(part)).join(),
-        },
-        rounds: { type: 'string', default: '3' },
-        products: { type: 'string' },
+        only: { ...text, default: parts.filter((part) => !onlyOnRequest.includes(part)).join() },
+        rounds: { ...text, default: '3' },
+        products: text,
+        partners: text,
+        database: text,
+        kinds: text,
+        settings: text,
+        other: text,
       },
     });
     const only = values.only.split(',');
     const unknown = only.find((name) => !parts.some((part) => part === name));
     if (unknown !== undefined) throw new Error(`there is no part '${unknown}'`);
-    const rounds = Number(values.rounds);
-    if (!Number.isInteger(rounds) || rounds < 1) throw new Error('--rounds must be a whole number from 1');
-    const products = values.products === undefined ? undefined : Number(values.products);
-    if (products !== undefined && !(Number.isInteger(products) && products >= 1_000))
-      throw new Error('--products must be a whole number from 1000');
+    const database = databaseKinds.find((kind) => kind === values.database);
+    if (values.database !== undefined && !database)
+      throw new Error(`there is no database '${values.database}'`);
+    const settings = values.settings?.split(',').map((setting) => setting.split('=', 2));
     return {
-      quick: values.quick,
+      ...values,
       only: parts.filter((part) => only.includes(part)),
-      rounds,
-      ...(products && { products }),
+      rounds: wholeNumber('rounds', values.rounds, 1)!,
+      products: wholeNumber('products', values.products, 1_000),
+      partners: wholeNumber('partners', values.partners, 10),
+      database,
+      settings: settings && (Object.fromEntries(settings) as Record<string, string>),
     };
   } catch (error) {
     console.error(`${(error as Error).message}\n\n${usage}`);
     process.exit(2);
   }
+}
+
+function wholeNumber(name: string, text: string | undefined, least: number): number | undefined {
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (!Number.isInteger(number) || number < least)
+    throw new Error(`--${name} must be a whole number from ${least}`);
+  return number;
 }
 
 async function describeSetting(): Promise<Omit<Setting, 'quick' | 'rounds'>> {
@@ -140,14 +153,14 @@ async function describeSetting(): Promise<Omit<Setting, 'quick' | 'rounds'>> {
   return {
     date: new Date().toISOString().slice(0, 10),
     commit: `${git('rev-parse', '--short', 'HEAD')}${changed}`,
-    machine: `${cpus().length} x ${cpus()[0]!.model}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
-    node: process.version,
+    machine: `${cpus().length} x ${cpus()[0]!.model.replace(/\(R\)| @.*| [0-9]+-Core.*| Processor/g, '')}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
+    node: process.versions.node,
     postgres: postgres.trim().replace('postgres (PostgreSQL)', 'PostgreSQL'),
   };
 }
 
 function writeReport(setting: Setting, results: Result[]): void {
-  console.log(`${formatSetting(setting)}\n\n${formatTable(results)}`);
+  console.log(formatTable(results, setting));
   mkdirSync(resultFolder, { recursive: true });
   const json = { ...setting, results };
   writeFileSync(join(resultFolder, 'bench.json'), `${JSON.stringify(json, undefined, 2)}\n`);

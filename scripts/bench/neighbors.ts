@@ -5,6 +5,14 @@ import { brandsCount, categoriesCount, priceCents, priceUnitsMax } from './etl-f
 /** Partners beside which a new one loads its first feed. */
 export const neighborsCount = 30;
 
+/** The name of the n-th largest, from 1. */
+export const neighborName = (rank: number) => `${namePrefix}${rank}`;
+const namePrefix = 'Neighbor ';
+
+/** The name of a category, from 0, the most frequent one. */
+export const categoryName = (number: number) => `${categoryPrefix}${number}`;
+const categoryPrefix = 'Home & Garden / Category ';
+
 /** Each of them has loaded its products in as many feeds. */
 const loadsCount = 5;
 
@@ -15,7 +23,7 @@ const loadsCount = 5;
 const fillSql = (products: number) => `
   begin;
   select setseed(0.5);
-  insert into partners (partner_name) select 'Neighbor ' || n from generate_series(1, ${neighborsCount}) as n;
+  insert into partners (partner_name) select '${namePrefix}' || n from generate_series(1, ${neighborsCount}) as n;
 
   create temporary table loads on commit drop as
   select row_number() over (order by load, n) as place, load, n,
@@ -24,7 +32,7 @@ const fillSql = (products: number) => `
 
   insert into feeds (partner_id, filename, content_type, status, raw_file_bucket, raw_file_object_key, sha256, size_bytes)
   select partner_id, 'feed.csv', 'text/csv', 'processed', 'local', 'neighbor-' || place, sha256('x'), 1
-  from loads join partners on partner_name = 'Neighbor ' || n order by place;
+  from loads join partners on partner_name = '${namePrefix}' || n order by place;
 
   insert into products
     (feed_id, partner_id, sku, product_name, description, brand, category, price, currency, availability, created_at)
@@ -35,7 +43,7 @@ const fillSql = (products: number) => `
       || ' no. ' || floor(random() * 1000000),
     'Made of steel and oak, ' || floor(random() * 97) || ' x ' || floor(random() * 31) || ' cm, assembled by hand in the far north of this country',
     'Brand ' || floor(${brandsCount} * random() ^ 2),
-    'Home & Garden / Category ' || floor(${categoriesCount} * random() ^ 2),
+    '${categoryPrefix}' || floor(${categoriesCount} * random() ^ 2),
     1 + floor(${priceUnitsMax} * random() ^ 2) + (array[${priceCents.join()}])[1 + floor(random() * ${priceCents.length})::int] / 100.0,
     'USD',
     (array['in_stock', 'out_of_stock', 'preorder', 'limited_stock'])[1 + floor(random() * 4)::int],

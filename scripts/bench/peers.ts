@@ -2,18 +2,17 @@ import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { loadConfig } from '../../src/config';
-import { connectTo, socketFolder, startServiceProcess } from '../service-process';
-import { runLoad } from './catalog-throughput';
-import { startListener } from './comparison-process';
+import { formatId } from '../../src/shared/ids';
+import { connectTo, embeddedAddress, startServiceProcess } from '../service-process';
 import { writeFeeds, type Feeds } from './etl-feeds';
 import { runExpecting, sendFeed } from './feed-requests';
 import { ask, timed, watchMemory } from './measure';
 import { untilIndexed } from './neighbors';
+import { startListener, withLoad } from './processes';
 import type { PeerSettings } from './peers/peer';
-import { watchPostgres, watchProcessors } from './processor-time';
 import type { BenchContext, Measurement } from './report';
+import { apiKey, watchBoth, type Watch } from './servers';
 
-const apiKey = 'key-of-the-benchmark';
 const headers = { 'x-api-key': apiKey };
 const partnerName = 'Bench';
 const connections = 50;
@@ -32,7 +31,13 @@ const steps = {
 } as const;
 type Step = keyof typeof steps;
 
-const requests = { 'default page': '/products', 'one product': '/products/PR#' } as const;
+const requests = {
+  'default page': () => [{ path: '/products' }],
+  'one product': (rows: number) =>
+    Array.from({ length: 20_000 }, (_, at) => ({
+      path: `/products/${formatId('PR', 1 + ((at * 7_368_787) % rows))}`,
+    })),
+} as const;
 const whileServing = 'serving';
 
 /** The service or a peer, with a database of its own on the same server. */
@@ -40,8 +45,7 @@ interface Subject {
   pid: number;
   port: number;
   database: Client;
-  /** The process of this connection. */
-  backendPid: number;
+  watch: Watch;
   load(step: Step): Promise<void>;
   stop(): Promise<void>;
 }
@@ -96,27 +100,30 @@ async function measureRound(
       for (const [name, subject] of inTurns) {
         await subject.database.query('checkpoint');
         const memory = watchMemory(subject.pid);
-        const processors = watchProcessors(subject.pid);
-        const postgres = watchPostgres(subject.backendPid);
+        const taken = subject.watch();
         note(name, step, await timed(() => subject.load(step)), 's');
-        note(name, `processor: ${step}`, (processors() + postgres()) / 1_000, 's');
+        const { node, postgres } = taken();
+        note(name, `processor: ${step}`, (node + postgres) / 1_000, 's');
         note(name, `memory: ${step}`, memory.peakMegabytes(), 'MB');
         await settle(subject);
       }
       await requireSameProducts(subjects, feeds.rows);
     }
     for (const { port } of Object.values(subjects)) await requireFullPage(port);
-    for (const [what, path] of Object.entries(requests)) {
-      const load = (port: number, milliseconds: number) =>
-        runLoad({ port, connections, milliseconds, headers, paths: [path], numbers: feeds.rows });
-      for (const { port } of Object.values(subjects)) await load(port, quick ? 2_000 : 5_000);
-      for (const [name, { port, pid }] of inTurns) {
-        const memory = watchMemory(pid);
-        note(name, what, (await load(port, quick ? 1_000 : 5_000)).requestsPerSecond, 'requests/s');
-        const peak = Math.max(memory.peakMegabytes(), figures[name][`memory: ${whileServing}`] ?? 0);
-        figures[name][`memory: ${whileServing}`] = peak;
+    await withLoad(async (send) => {
+      for (const [what, listed] of Object.entries(requests)) {
+        const order = { connections, apiKey, requests: listed(feeds.rows) };
+        for (const { port } of Object.values(subjects))
+          await send({ ...order, port, milliseconds: quick ? 2_000 : 5_000 });
+        for (const [name, { port, pid }] of inTurns) {
+          const memory = watchMemory(pid);
+          const sent = await send({ ...order, port, milliseconds: quick ? 1_000 : 5_000 });
+          note(name, what, sent.requests / sent.seconds, 'requests/s');
+          const peak = Math.max(memory.peakMegabytes(), figures[name][`memory: ${whileServing}`] ?? 0);
+          figures[name][`memory: ${whileServing}`] = peak;
+        }
       }
-    }
+    });
     return figures;
   } finally {
     // The service last: it stops their server.
@@ -141,7 +148,7 @@ async function startService(dataDir: string, feeds: Feeds): Promise<Subject> {
     pid: service.pid,
     port: Number(new URL(service.url).port),
     database,
-    backendPid: await findBackend(database),
+    watch: await watchBoth(service.pid, database),
     load: (step) => runs[step](),
     async stop() {
       await database.end();
@@ -156,7 +163,7 @@ async function startPeer(dataDir: string, feeds: Feeds, name: PeerName): Promise
   await owner.query(`create database ${name}`);
   await owner.end();
   const settings: PeerSettings = {
-    database: { host: socketFolder(dataDir), user: 'postgres', database: name },
+    database: { ...embeddedAddress(dataDir), database: name },
     connections: loadConfig({}).databaseConnections,
     apiKey,
   };
@@ -172,7 +179,7 @@ async function startPeer(dataDir: string, feeds: Feeds, name: PeerName): Promise
     pid: server.pid,
     port,
     database,
-    backendPid: await findBackend(database),
+    watch: await watchBoth(server.pid, database),
     async load(step) {
       const body = JSON.stringify({
         partner_name: partnerName,
@@ -192,11 +199,6 @@ async function startPeer(dataDir: string, feeds: Feeds, name: PeerName): Promise
       await database.end();
     },
   };
-}
-
-async function findBackend(database: Client): Promise<number> {
-  const { rows } = await database.query<{ pid: number }>('select pg_backend_pid() as pid');
-  return rows[0]!.pid;
 }
 
 /** Leaves statistics and visibility map as autovacuum would, and nothing to do in the background. */

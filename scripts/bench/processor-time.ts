@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * Watches the processor time of a process. Linux only.
+ * Watches the processor time of a process with all its threads. Linux only.
  * @returns a function that gives the milliseconds since
  */
 export function watchProcessors(pid: number): () => number {
@@ -10,7 +10,7 @@ export function watchProcessors(pid: number): () => number {
 }
 
 /**
- * Watches the processor time of a PostgreSQL server on this machine.
+ * Watches the processor time of all processes of a PostgreSQL server on this machine.
  * @param backendPid - the process of one of its connections
  * @returns a function that gives the milliseconds since
  */
@@ -19,7 +19,7 @@ export function watchPostgres(backendPid: number): () => number {
   // A process that ends adds its time to that of its parent.
   const taken = () =>
     childrenOf(postmaster).reduce(
-      (sum, pid) => sum + timeUnlessEnded(pid),
+      (sum, pid) => sum + threadTimeUnlessEnded(pid),
       processorTime(postmaster) + endedChildrenTime(postmaster),
     );
   const before = taken();
@@ -43,10 +43,13 @@ function childrenOf(postmaster: number): number[] {
     });
 }
 
-/** Workers of the server come and go. */
-function timeUnlessEnded(pid: number): number {
+/**
+ * In milliseconds, from nanoseconds: `stat` cuts off hundredths of a second, of each of many processes. Workers of the server come
+ * and go.
+ */
+function threadTimeUnlessEnded(pid: number): number {
   try {
-    return processorTime(pid);
+    return Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6;
   } catch {
     return 0;
   }

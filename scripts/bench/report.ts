@@ -1,13 +1,14 @@
 import { median } from '../service-process';
+import type { DatabaseKind } from './servers';
 
 /** Parts of the benchmark, in the order of execution. */
 export const parts = [
   'etl',
   'formats',
+  'requests',
   'catalog',
   'changes',
   'history',
-  'orders',
   'analytics',
   'workers',
   'bursts',
@@ -22,26 +23,43 @@ export const parts = [
 export type Part = (typeof parts)[number];
 
 /** A measurement and its limit, from the same rounds. */
-export interface Measurement {
+export interface Measurement extends Figures {
   part: Part;
   /** For people: 'unchanged re-run of 1,000,000 rows'. */
   name: string;
-  /** s, ms, requests/s, orders/s, rows/s, MB, % */
+  /** s, ms, µs, requests/s, rows/s, MB, % */
   unit: string;
-  /** One value per round. */
-  values: number[];
   /** Measured in the same round: '\copy into a temporary table'. Absent for an absolute target. */
-  limit?: { name: string; values: number[] };
+  limit?: Figures & { name: string };
   /** Bound of the ratio to the limit, or of the value if there is no limit. */
   target?: { kind: 'at most' | 'at least'; value: number };
+  /** What differs from the settings of the whole report: 'PostgreSQL 15.18, external'. */
+  setting?: string;
+}
+
+interface Figures {
+  /** One value per round. */
+  values: number[];
+  /** Processor time per request in microseconds, of Node.js and of PostgreSQL. */
+  processor?: { node: number[]; postgres: number[] };
 }
 
 export interface BenchContext {
   /** Small sizes: a smoke test with rough figures. */
   quick: boolean;
   rounds: number;
-  /** Products of the parts `console`, `growth`, `indexes` and `sources`, rows of the part `peers`; absent: their usual size. */
+  /** Products of most parts, rows of the part `peers`; absent: their usual size. */
   products?: number;
+  /** Partners of the part `catalog`; absent: 30. */
+  partners?: number;
+  /** The only database of the parts `requests` and `release`, and that of `catalog`. */
+  database?: DatabaseKind;
+  /** Parts of the names of the only kinds of requests, with commas. */
+  kinds?: string;
+  /** Environment of this build in `requests` and `release`. */
+  settings?: Record<string, string>;
+  /** The folder of the build that `release` compares with; absent: the last release. */
+  other?: string;
   /** A temporary folder. */
   folder: string;
   log: (line: string) => void;
@@ -65,6 +83,7 @@ export interface Setting {
   date: string;
   commit: string;
   machine: string;
+  /** Versions. */
   node: string;
   postgres: string;
   quick: boolean;
@@ -90,23 +109,23 @@ function spread(values: readonly number[]): Spread {
 }
 
 const headings = [
-  'part',
   'what',
-  'median',
-  'min–max',
-  'limit',
-  'its median',
-  'ratio',
-  'min–max',
+  'figure (min–max)',
+  'limit or peer',
+  'its figure',
+  'ratio (min–max)',
   'target',
-  'met',
+  'date',
+  'commit',
+  'machine',
+  'settings',
 ];
 /** Columns of figures, aligned to the right. */
-const figures = new Set(['median', 'min–max', 'its median', 'ratio']);
+const figures = new Set(['figure (min–max)', 'its figure', 'ratio (min–max)']);
 
-/** Formats the results as a Markdown table with aligned columns. */
-export function formatTable(results: readonly Result[]): string {
-  const rows = [headings, ...results.map(tableRow)];
+/** Formats the results as the rows of the table in docs/benchmarks.md, with aligned columns. */
+export function formatTable(results: readonly Result[], setting: Setting): string {
+  const rows = [headings, ...results.map((result) => tableRow(result, setting))];
   const widths = headings.map((_, at) => Math.max(...rows.map((row) => row[at]!.length)));
   const line = (row: string[]) =>
     `| ${row.map((cell, at) => (figures.has(headings[at]!) ? cell.padStart(widths[at]!) : cell.padEnd(widths[at]!))).join(' | ')} |`;
@@ -118,20 +137,34 @@ export function formatTable(results: readonly Result[]): string {
   return [line(headings), rule, ...rows.slice(1).map(line)].join('\n');
 }
 
-function tableRow({ part, name, unit, value, limit, ratio, target, met }: Result): string[] {
-  const spreadOf = ({ min, max }: Spread) => `${figure(min)}–${figure(max)}`;
+function tableRow(result: Result, setting: Setting): string[] {
+  const { part, name, unit, value, limit, ratio, target, met } = result;
+  const spreadOf = ({ min, max }: Spread) => `(${figure(min)}–${figure(max)})`;
+  const verdict = met === undefined ? '' : met ? ', met' : ', NOT MET';
   return [
-    part,
-    name,
-    `${figure(value.median)} ${unit}`,
-    spreadOf(value),
+    `${part}: ${name}`,
+    `${figure(value.median)} ${unit} ${spreadOf(value)}${processorOf(result)}`,
     limit?.name ?? '',
-    limit ? `${figure(median(limit.values))} ${unit}` : '',
-    ratio ? figure(ratio.median) : '',
-    ratio ? spreadOf(ratio) : '',
-    target ? `${target.kind} ${figure(target.value)}${ratio ? '' : ` ${unit}`}` : '',
-    met === undefined ? '' : met ? 'yes' : 'NO',
+    limit ? `${figure(median(limit.values))} ${unit}${processorOf(limit)}` : '',
+    ratio ? `${figure(ratio.median)} ${spreadOf(ratio)}${processorRatio(result)}` : '',
+    target ? `${target.kind} ${figure(target.value)}${ratio ? '' : ` ${unit}`}${verdict}` : '',
+    setting.date,
+    setting.commit,
+    setting.machine,
+    describeSettings(setting, result.setting),
   ];
+}
+
+/** '; 178 + 45 µs' */
+const processorOf = ({ processor }: Figures) =>
+  processor ? `; ${figure(median(processor.node))} + ${figure(median(processor.postgres))} µs` : '';
+
+function processorRatio({ unit, processor, limit }: Measurement): string {
+  if (!processor || !limit?.processor || unit === 'µs') return '';
+  const totals = [processor, limit.processor].map(({ node, postgres }) =>
+    node.map((one, round) => one + postgres[round]!),
+  );
+  return `; µs ${figure(median(totals[0]!.map((one, round) => one / totals[1]![round]!)))}`;
 }
 
 /** Formats three significant digits, or all integral ones. */
@@ -140,7 +173,6 @@ function figure(value: number): string {
   return String(Number(value.toPrecision(3)));
 }
 
-export function formatSetting({ date, commit, machine, node, postgres, quick, rounds }: Setting): string {
-  const size = quick ? 'quick size' : 'full size';
-  return `${date}, commit ${commit}: ${machine}, Node ${node}, ${postgres}; ${size}, rounds: ${rounds}`;
+function describeSettings({ node, postgres, quick, rounds }: Setting, own = `${postgres}, embedded`): string {
+  return `${quick ? 'QUICK, ' : ''}${rounds} rounds, Node.js ${node}, ${own}`;
 }

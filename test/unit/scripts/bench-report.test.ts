@@ -1,4 +1,4 @@
-import { evaluate, formatTable, type Measurement } from '../../../scripts/bench/report';
+import { evaluate, formatTable, type Measurement, type Setting } from '../../../scripts/bench/report';
 
 const reRun: Measurement = {
   part: 'etl',
@@ -9,11 +9,17 @@ const reRun: Measurement = {
   target: { kind: 'at most', value: 2 },
 };
 const throughput: Measurement = {
-  part: 'orders',
-  name: 'orders at 16 connections',
-  unit: 'orders/s',
+  part: 'requests',
+  name: 'order of three',
+  unit: 'requests/s',
   values: [900, 800, 1200],
-  limit: { name: 'fastify', values: [1000, 1000, 1000] },
+  processor: { node: [300, 310, 320], postgres: [100, 90, 80] },
+  limit: {
+    name: 'fastify',
+    values: [1000, 1000, 1000],
+    processor: { node: [500, 500, 500], postgres: [300, 300, 300] },
+  },
+  setting: 'PostgreSQL 15.18, external',
   target: { kind: 'at least', value: 0.8 },
 };
 const health: Measurement = {
@@ -22,6 +28,15 @@ const health: Measurement = {
   unit: 'ms',
   values: [40, 60, 49],
   target: { kind: 'at most', value: 50 },
+};
+const setting: Setting = {
+  date: '2026-11-26',
+  commit: 'fda9602',
+  machine: '2 x AMD EPYC, 24 GiB',
+  node: '20.20.2',
+  postgres: 'PostgreSQL 18.4',
+  quick: false,
+  rounds: 3,
 };
 
 describe('a measurement beside a limit', () => {
@@ -74,16 +89,18 @@ describe('a measurement without a limit', () => {
 });
 
 describe('the table', () => {
-  it('is Markdown, and shows missed targets', () => {
+  it('is Markdown, and shows missed targets and processor time per request', () => {
     const missed = { ...health, values: [55.55] };
-    const table = formatTable([reRun, missed, { ...throughput, target: undefined }].map(evaluate));
+    const results = [reRun, missed, { ...throughput, target: undefined }].map(evaluate);
+    const table = formatTable(results, setting);
 
+    const where = '2026-11-26 | fda9602 | 2 x AMD EPYC, 24 GiB | 3 rounds, Node.js 20.20.2,';
     expect(table.split('\n').map((line) => line.replace(/ +/g, ' '))).toEqual([
-      '| part | what | median | min–max | limit | its median | ratio | min–max | target | met |',
-      expect.stringMatching(/^\| -+ \| -+ \| -+: \| -+: \| -+ \| -+: \| -+: \| -+: \| -+ \| -+ \|$/),
-      '| etl | unchanged re-run | 4 s | 3–6 | \\copy | 2 s | 2 | 1.2–3 | at most 2 | yes |',
-      '| etl | slowest GET /health | 55.5 ms | 55.5–55.5 | | | | | at most 50 ms | NO |',
-      '| orders | orders at 16 connections | 900 orders/s | 800–1,200 | fastify | 1,000 orders/s | 0.9 | 0.8–1.2 | | |',
+      '| what | figure (min–max) | limit or peer | its figure | ratio (min–max) | target | date | commit | machine | settings |',
+      expect.stringMatching(/^\| -+ \| -+: \| -+ \| -+: \| -+: \| -+ \| -+ \| -+ \| -+ \| -+ \|$/),
+      `| etl: unchanged re-run | 4 s (3–6) | \\copy | 2 s | 2 (1.2–3) | at most 2, met | ${where} PostgreSQL 18.4, embedded |`,
+      `| etl: slowest GET /health | 55.5 ms (55.5–55.5) | | | | at most 50 ms, NOT MET | ${where} PostgreSQL 18.4, embedded |`,
+      `| requests: order of three | 900 requests/s (800–1,200); 310 + 90 µs | fastify | 1,000 requests/s; 500 + 300 µs | 0.9 (0.8–1.2); µs 0.5 | | ${where} PostgreSQL 15.18, external |`,
     ]);
     expect(new Set(table.split('\n').map((line) => line.length)).size).toBe(1);
   });

@@ -1,6 +1,8 @@
-import { spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import type { ComparisonOrder } from './comparison';
+import type { LoadOrder, LoadResult } from './http-load';
 
 /** A comparison server in a process of its own. */
 export interface ComparisonServer {
@@ -11,7 +13,9 @@ export interface ComparisonServer {
 
 /** Starts a comparison server of this folder. */
 export function startServer(file: string, order: ComparisonOrder): ComparisonServer {
-  return startListener(file, scriptArguments(file, order));
+  return startListener(file, ['--import', 'tsx', join(__dirname, file), JSON.stringify(order)], {
+    NODE_ENV: 'production',
+  });
 }
 
 /** Starts Node with a script that prints the port it listens on. */
@@ -33,7 +37,22 @@ export function startListener(
   return { pid: child.pid!, port, stop: () => void child.kill() };
 }
 
-/** Returns the arguments of Node for a script of this folder. */
-export function scriptArguments(file: string, order: object): string[] {
-  return ['--import', 'tsx', join(__dirname, file), JSON.stringify(order)];
+/** Calls `work` with a function that sends requests from a process of its own. */
+export async function withLoad<T>(
+  work: (send: (order: LoadOrder) => Promise<LoadResult>) => Promise<T>,
+): Promise<T> {
+  const child = fork(join(__dirname, 'http-load.ts'), { execArgv: ['--import', 'tsx'] });
+  try {
+    let sent: LoadOrder['requests'];
+    return await work(async ({ requests, ...order }) => {
+      // The process keeps the last ones.
+      child.send(requests === sent ? order : { ...order, requests });
+      sent = requests;
+      const [answer] = (await once(child, 'message')) as [LoadResult | { error: string }];
+      if ('error' in answer) throw new Error(answer.error);
+      return answer;
+    });
+  } finally {
+    child.kill();
+  }
 }

@@ -1,0 +1,96 @@
+import type { LoadOrder, LoadResult } from './http-load';
+import { drawRequests, type DrawnCatalog, type RequestKind } from './request-kinds';
+import { apiKey, type Watch } from './servers';
+
+/** A server that is measured in turns with others. */
+export interface Subject {
+  port: number;
+  watch: Watch;
+  /** Kinds of requests that it does not serve. */
+  lacks?: (kind: RequestKind) => boolean;
+}
+
+/** What a server did in a round. */
+export interface Sample {
+  perSecond: number;
+  /** Milliseconds until the response, the median. */
+  latency: number;
+  /** Processor time per request in microseconds, of Node.js and of PostgreSQL. */
+  node: number;
+  postgres: number;
+}
+
+export type Samples<Name extends string> = Partial<Record<Name, Sample[]>>;
+
+/**
+ * Measures each kind on all servers in turns: every round goes through all kinds, and within a kind each server has two slices of
+ * time, one of them in reverse order, so that a change of the machine's speed concerns all alike. All get the same requests.
+ * @returns the samples of each round, by kind and server
+ */
+export async function measureRounds<Name extends string>(
+  kinds: readonly RequestKind[],
+  subjects: Record<Name, Subject>,
+  {
+    catalog,
+    rounds,
+    sliceMilliseconds,
+    send,
+    log,
+  }: {
+    catalog: DrawnCatalog;
+    rounds: number;
+    sliceMilliseconds: number;
+    send: (order: LoadOrder) => Promise<LoadResult>;
+    log: (line: string) => void;
+  },
+): Promise<Map<RequestKind, Samples<Name>>> {
+  const drawn = new Map(kinds.map((kind) => [kind, drawRequests(kind, catalog)]));
+  const samples = new Map<RequestKind, Samples<Name>>(kinds.map((kind) => [kind, {}]));
+  // Round 0 warms up: JIT, plans and disk cache.
+  for (let round = 0; round <= rounds; round++) {
+    for (const kind of kinds) {
+      const requests = drawn.get(kind)!;
+      const slice = async ({ port, watch }: Subject, turn: number) => {
+        const taken = watch();
+        const from = ((2 * round + turn) * requests.length) / 7;
+        const { connections } = kind;
+        const order = { port, connections, milliseconds: sliceMilliseconds, apiKey, requests };
+        const result = await send({ ...order, from: Math.floor(from) });
+        return { ...result, ...taken() };
+      };
+      const names = rotated(Object.keys(subjects) as Name[], round).filter(
+        (name) => !subjects[name].lacks?.(kind),
+      );
+      const first = new Map<Name, Awaited<ReturnType<typeof slice>>>();
+      for (const name of names) first.set(name, await slice(subjects[name], 0));
+      if (round === 0) continue;
+      for (const name of names.toReversed()) {
+        const sample = combine([first.get(name)!, await slice(subjects[name], 1)]);
+        (samples.get(kind)![name] ??= []).push(sample);
+        log(`round ${round}: ${kind.name}: ${name} ${describeSample(sample)}`);
+      }
+    }
+  }
+  return samples;
+}
+
+type Slice = LoadResult & { node: number; postgres: number };
+
+function combine(slices: readonly Slice[]): Sample {
+  const sum = (figure: keyof Slice) => slices.reduce((total, slice) => total + slice[figure], 0);
+  const requests = sum('requests');
+  return {
+    perSecond: requests / sum('seconds'),
+    latency: sum('median') / slices.length,
+    node: (1_000 * sum('node')) / requests,
+    postgres: (1_000 * sum('postgres')) / requests,
+  };
+}
+
+const describeSample = ({ perSecond, latency, node, postgres }: Sample) =>
+  `${perSecond.toFixed(0)}/s, ${latency.toFixed(2)} ms, ${node.toFixed(0)} + ${postgres.toFixed(0)} µs`;
+
+function rotated<T>(values: readonly T[], turns: number): T[] {
+  const first = turns % values.length;
+  return [...values.slice(first), ...values.slice(0, first)];
+}
