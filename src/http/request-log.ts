@@ -87,8 +87,8 @@ interface HttpOutcome {
 interface Connection {
   bytesRead: number;
   bytesWritten: number;
-  /** Ends each request in progress when the connection closes. */
-  readonly open: Set<() => void>;
+  /** Ends each request in progress when the connection closes. An array for the same reason as the responses of the server. */
+  readonly open: (() => void)[];
   refusal?: HttpRefusal;
 }
 
@@ -148,10 +148,10 @@ export class RequestLog {
     const end = () => {
       if (isOver) return;
       isOver = true;
-      connection.open.delete(end);
+      connection.open.splice(connection.open.indexOf(end), 1);
       if (handled) write(handled);
     };
-    connection.open.add(end);
+    connection.open.push(end);
     response.on('finish', () => (isFinished = true)).on('close', end);
     return (how) => {
       handled = how;
@@ -162,7 +162,7 @@ export class RequestLog {
   /** Logs a rejection by the HTTP server. During a request, it is the outcome of that request instead. */
   refused(socket: Socket, refusal: HttpRefusal): void {
     const connection = this.connectionOf(socket);
-    if (connection.open.size > 0) connection.refusal = refusal;
+    if (connection.open.length > 0) connection.refusal = refusal;
     else this.write(socket, connection, refusal);
   }
 
@@ -204,7 +204,7 @@ export class RequestLog {
   private connectionOf(socket: Socket): Connection {
     const known = this.connections.get(socket);
     if (known) return known;
-    const connection: Connection = { bytesRead: 0, bytesWritten: 0, open: new Set() };
+    const connection: Connection = { bytesRead: 0, bytesWritten: 0, open: [] };
     this.connections.set(socket, connection);
     // A pipelined request that waits behind another gets no event of its own.
     socket.once('close', () => {

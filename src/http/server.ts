@@ -163,24 +163,27 @@ export function createHttpServer(
   return server;
 }
 
-const responses = new WeakMap<Socket, Set<ServerResponse>>();
+/**
+ * The responses in progress of each connection. No sets: where members come and go, V8 makes a new table every few requests, and an
+ * old one keeps it, with all that it has, until all garbage is collected.
+ */
+const responses = new WeakMap<Socket, ServerResponse[]>();
 
 function noteResponse(socket: Socket, response: ServerResponse): void {
-  const open = responses.get(socket) ?? new Set();
-  responses.set(socket, open.add(response));
-  response.on('close', () => open.delete(response));
+  const open = responses.get(socket) ?? [];
+  responses.set(socket, open);
+  open.push(response);
+  response.on('close', () => open.splice(open.indexOf(response), 1));
 }
 
 /** Returns whether a request of the connection is in progress. */
 function owesResponse(socket: Socket): boolean {
-  return (responses.get(socket)?.size ?? 0) > 0;
+  return (responses.get(socket)?.length ?? 0) > 0;
 }
 
 /** Calls `next` after the responses of the connection, but for one whose request will never be complete and has none yet. */
 function afterResponses(socket: Socket, next: () => void): void {
-  const awaited = [...(responses.get(socket) ?? [])].filter(
-    ({ req, headersSent }) => req.complete || headersSent,
-  );
+  const awaited = (responses.get(socket) ?? []).filter(({ req, headersSent }) => req.complete || headersSent);
   if (awaited.length === 0) {
     next();
     return;

@@ -39,26 +39,33 @@ function withoutTrailingZeros(decimal: string): string {
   return decimal.slice(0, decimal[end - 1] === '.' ? end - 1 : end);
 }
 
-/** The texts of values from `parseJson` and `keepJson`. */
-const texts = new WeakMap<object, string>();
+/**
+ * The text of a value from `parseJson` or `keepJson`, which neither JSON nor a copy has. Not in a WeakMap: V8 keeps the texts in one
+ * until it collects all garbage.
+ */
+const keptText = Symbol('kept text');
+
+function keepText(value: object, text: string): void {
+  Object.defineProperty(value, keptText, { value: text });
+}
 
 /** Parses JSON; `stringifyJson` writes the unchanged value as the same text. */
 export function parseJson(text: string): unknown {
   const value: unknown = JSON.parse(text);
-  if (typeof value === 'object' && value !== null) texts.set(value, text);
+  if (typeof value === 'object' && value !== null) keepText(value, text);
   return value;
 }
 
 /** Writes a value as JSON, and keeps the text for the next `stringifyJson` of the unchanged value. */
 export function keepJson(value: object): string {
   const text = stringifyJson(value);
-  texts.set(value, text);
+  keepText(value, text);
   return text;
 }
 
 /** Writes a value as JSON, with all digits of exact numbers. */
 export function stringifyJson(value: object): string {
-  const text = texts.get(value);
+  const text = (value as { [keptText]?: string })[keptText];
   if (text !== undefined) return text;
   writtenTexts = [];
   const pieces = JSON.stringify(value).split(`"${mark}"`);
