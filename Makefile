@@ -64,8 +64,8 @@ test-more: node_modules/.installed-all dist/.built dist/last-release/.built ## r
 test-release: node_modules/.installed-all dist/.built dist/last-release/.built ## run the last release on the newest schema, and back
 	LAST_RELEASE=$(CURDIR)/dist/last-release $(BIN)/jest test/more/release
 
-test-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL, but for those that look behind it (FILES=…)
-	TEST_POOLER=1 $(BIN)/jest --selectProjects api system --testPathPatterns $(or $(FILES),.)
+test-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer before PostgreSQL, but for those that look behind it (KEPT=n prepared statements, FILES=…)
+	TEST_POOLER=$(or $(KEPT),0) $(BIN)/jest --selectProjects api system --testPathPatterns $(or $(FILES),.)
 
 # Other folders have no statement on products, or concern the schema and processes.
 citus_tests := citus routes etl runs products partners retention provenance analytics feeds sources webhooks idempotency keys

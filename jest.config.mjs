@@ -1,22 +1,23 @@
+import { spawnSync } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
+
+function isProgram(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A program of this machine: the one that the variable names, or the first on the search path. */
 function findProgram(variable, names) {
   if (process.env[variable]) return process.env[variable];
   // Debian has servers where ordinary accounts do not look.
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
-  return names
-    .flatMap((name) => folders.map((folder) => join(folder, name)))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
+  return names.flatMap((name) => folders.map((folder) => join(folder, name))).find(isProgram);
 }
 
 const chromium = findProgram('CHROMIUM', ['chromium', 'chromium-browser', 'google-chrome']);
@@ -37,6 +38,32 @@ else if (process.env.PGBOUNCER_REQUIRED !== '1') {
   process.stderr.write(
     'LEFT OUT: the tests of several processes through PgBouncer (they run directly), because there is none here.\n' +
       'Install it (Debian: apt-get install pgbouncer), or name it in PGBOUNCER.\n',
+  );
+}
+
+/** Whether a PgBouncer can keep prepared statements for its clients. */
+function keepsStatements(program) {
+  const [, minor] = /^PgBouncer 1\.(\d+)/.exec(program ? spawnSync(program, ['-V']).stdout : '') ?? [];
+  return Number(minor) >= 21;
+}
+
+const keeping = [process.env.PGBOUNCER_KEEPING, pgbouncer].find(keepsStatements);
+if (keeping) process.env.PGBOUNCER_KEEPING = keeping;
+else {
+  delete process.env.PGBOUNCER_KEEPING;
+  process.stderr.write(
+    'LEFT OUT: the tests of a pooler that keeps prepared statements, because there is no PgBouncer 1.21 or later here.\n' +
+      'Install it, or name it in PGBOUNCER_KEEPING.\n',
+  );
+}
+
+const postgres15 = process.env.POSTGRES_15 ?? '/usr/lib/postgresql/15/bin';
+if (isProgram(join(postgres15, 'postgres'))) process.env.POSTGRES_15 = postgres15;
+else {
+  delete process.env.POSTGRES_15;
+  process.stderr.write(
+    'LEFT OUT: the tests of prepared statements on PostgreSQL 15, because it is not here.\n' +
+      'Install it (Debian 12: apt-get install postgresql-15), or name the folder of its programs in POSTGRES_15.\n',
   );
 }
 

@@ -18,6 +18,8 @@ const readSettings = settingsReader(readableSettings, removedSettings, {
   'secrets-keys': isSecretsKeyList,
 });
 
+const preparing = { on: true, off: false, unset: 'if kept' } as const;
+
 /**
  * Uploads in progress by default.
  *
@@ -71,8 +73,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
       values.MAX_CONCURRENT_UPLOADS ?? concurrentUploadsDefault[values.S3_BUCKET ? 's3' : 'dataDir'],
     concurrentRuns: values.MAX_CONCURRENT_RUNS,
     databaseConnections: values.DATABASE_CONNECTIONS,
-    // The embedded server has no pooler.
-    preparesStatements: (values.DATABASE_PREPARED_STATEMENTS ?? (databaseUrl ? 'off' : 'on')) === 'on',
+    preparesStatements: preparing[values.DATABASE_PREPARED_STATEMENTS ?? 'unset'],
     // Only this process migrates the embedded server.
     migratesOnStart: values.MIGRATE_ON_START === 'on' || !databaseUrl,
     worksOnQueue: values.QUEUE_WORKER === 'on',

@@ -1,8 +1,19 @@
-import { createHash } from 'node:crypto';
 import knex, { type Knex } from 'knex';
 import { types, type Client, type ClientConfig, type CustomTypesConfig, type QueryConfig } from 'pg';
+import type { Log } from '../shared/log';
 import { discardBroken, isReadTimeout, isSessionEnd, isUsable, serviceDialect } from './dialect';
 import { databaseConnectMilliseconds } from './cancel-statement';
+import {
+  choosePreparing,
+  faultOfName,
+  isLost,
+  prepareStatement,
+  replaceStatement,
+  type NameFault,
+  type PreparedStatement,
+  type Preparing,
+  type PreparingChoice,
+} from './prepared-statements';
 
 /** Timeout of a request that waits for a connection of the pool; then it gets 503. */
 export const databaseAcquireMilliseconds = 5_000;
@@ -38,7 +49,7 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
 /**
  * Opens a pool, which connects on demand. The caller closes it with `destroy()`.
  * @param options - `queryMilliseconds`: timeout of a statement, by default none. `acquireMilliseconds`: timeout of the wait for a
- *   connection. `preparesStatements`: whether `queryRows` may prepare statements
+ *   connection. `preparesStatements`: whether `queryRows` may prepare statements, by default not. `log`: receives whether it does
  */
 export function openDatabase(
   address: DatabaseAddress,
@@ -47,21 +58,48 @@ export function openDatabase(
     connectionsMax: number;
     queryMilliseconds?: number;
     acquireMilliseconds?: number;
-    preparesStatements?: boolean;
+    preparesStatements?: Preparing;
+    log?: Log;
   },
 ): Database {
   const {
+    applicationName,
     queryMilliseconds,
     acquireMilliseconds = databaseAcquireMilliseconds,
     preparesStatements = false,
+    log,
   } = options;
-  const afterCreate = (connection: Client, done: (error: null, connection: Client) => void) => {
-    settingsOf.set(connection, { preparesStatements, queryMilliseconds, plannedAt: performance.now() });
-    done(null, connection);
+  let preparing = preparesStatements;
+  let logged: PreparingChoice | undefined;
+  const logChoice = (choice: PreparingChoice) => {
+    if (choice === logged) return;
+    logged = choice;
+    const { isPrepared, reason } = choice;
+    log?.info({ pool: applicationName, reason }, `statements are ${isPrepared ? '' : 'not '}prepared`);
+  };
+  const onLost = () => {
+    // Also where the setting said that they are kept.
+    preparing = 'if kept';
+    logChoice(isLost);
+  };
+  const prepareConnection = async (connection: Client) => {
+    const choice = await choosePreparing(connection, preparing);
+    logChoice(choice);
+    settingsOf.set(connection, { preparesStatements: choice.isPrepared, queryMilliseconds, onLost });
+  };
+  const afterCreate = (connection: Client, done: (error: unknown, connection: Client) => void) => {
+    prepareConnection(connection).then(
+      () => done(null, connection),
+      (error: unknown) => {
+        // The pool does not know it yet.
+        connection.end().catch(ignore);
+        done(error, connection);
+      },
+    );
   };
   return knex({
     client: serviceDialect(queryMilliseconds),
-    connection: clientConfig(address, options.applicationName) as Knex.PgConnectionConfig,
+    connection: clientConfig(address, applicationName) as Knex.PgConnectionConfig,
     pool: { min: 0, max: options.connectionsMax, afterCreate, validate: isUsable },
     acquireConnectionTimeout: acquireMilliseconds,
     // Errors are thrown to the caller; knex would also print them.
@@ -72,44 +110,12 @@ export function openDatabase(
 interface ConnectionSettings {
   preparesStatements: boolean;
   queryMilliseconds?: number;
-  /** The time of `performance.now()` from which on its prepared statements were planned. */
-  plannedAt: number;
+  /** A prepared statement was lost. */
+  onLost: () => void;
 }
 
 /** The settings of each connection for `queryRows`. */
 const settingsOf = new WeakMap<Client, ConnectionSettings>();
-
-/** Maximum age of a plan: one that was made for a small table reads all of it after a large load. */
-const planMilliseconds = 2_000;
-
-async function discardOldPlans(connection: Client, settings: ConnectionSettings): Promise<void> {
-  const now = performance.now();
-  if (now - settings.plannedAt < planMilliseconds) return;
-  settings.plannedAt = now;
-  const discard: QueryConfig & { query_timeout?: number } = {
-    text: 'discard plans',
-    query_timeout: settings.queryMilliseconds,
-  };
-  await connection.query(discard);
-}
-
-/** A statement in the driver's form; with a name, which on a connection stands for one text, it is prepared. */
-interface Statement {
-  text: string;
-  name?: string;
-}
-
-/** The prepared statements by their text with `?`. */
-const preparedStatements = new Map<string, Statement>();
-
-function preparedStatement(client: Knex.Client, sql: string): Statement {
-  const known = preparedStatements.get(sql);
-  if (known !== undefined) return known;
-  const text = client.positionBindings(sql) as string;
-  const statement = { text, name: createHash('sha256').update(text).digest('base64url') };
-  preparedStatements.set(sql, statement);
-  return statement;
-}
 
 /** The connection of a transaction, for COPY; of a pool, a free one, which the caller releases. */
 export function connectionOf(db: Database): Promise<Client> {
@@ -120,40 +126,58 @@ export function connectionOf(db: Database): Promise<Client> {
  * Reads rows with an SQL statement, with `?` for each binding. For hot paths: knex's query builder takes longer than the rest of a
  * request that reads one row.
  * @param db - a pool, or a transaction
- * @param isPrepared - prepare the statement if `preparesStatements`; only for few texts, with one best plan for all values
+ * @param isPrepared - prepare the statement where `preparesStatements` allows it; only for few texts, with one best plan for all
+ *   values. Statements of a transaction are never prepared: one that fails could not be repeated
  */
-export async function queryRows<Row>(
+export function queryRows<Row>(
   db: Database,
   sql: string,
   bindings: readonly Knex.Value[],
   isPrepared = false,
 ): Promise<Row[]> {
+  const { client, isTransaction = false } = db as { client: Knex.Client; isTransaction?: boolean };
+  const position = (text: string) => client.positionBindings(text) as string;
+  const statement = isPrepared && !isTransaction ? prepareStatement(sql, position) : { text: position(sql) };
+  return executeStatement(db, statement, bindings);
+}
+
+/** Executes a statement. If a prepared one failed because of its name, it is repeated without. */
+async function executeStatement<Row>(
+  db: Database,
+  statement: { text: string } | PreparedStatement,
+  bindings: readonly Knex.Value[],
+): Promise<Row[]> {
   const client = db.client as Knex.Client;
   const connection = await connectionOf(db);
+  const settings = settingsOf.get(connection)!;
+  const { queryMilliseconds } = settings;
+  const { text } = statement;
+  const prepared = settings.preparesStatements && 'name' in statement ? statement : undefined;
+  let fault: NameFault | undefined;
   try {
-    const settings = settingsOf.get(connection)!;
-    const { preparesStatements, queryMilliseconds } = settings;
-    const isNamed = isPrepared && preparesStatements;
-    const { text, name }: Statement = isNamed
-      ? preparedStatement(client, sql)
-      : { text: client.positionBindings(sql) as string };
     // Tests count the statements that knex reports.
     client.emit('query', { sql: text, bindings });
-    if (isNamed) await discardOldPlans(connection, settings);
-    const statement: QueryConfig & { query_timeout?: number } = {
-      name,
+    const query: QueryConfig & { query_timeout?: number } = {
+      name: prepared?.name,
       text,
       values: bindings as unknown[],
       query_timeout: queryMilliseconds,
     };
-    const { rows } = await connection.query(statement);
-    return rows as Row[];
+    return (await connection.query(query)).rows as Row[];
   } catch (error) {
     await discardBroken(connection, error);
-    throw error;
+    fault = prepared && faultOfName(error);
+    if (!fault) throw error;
   } finally {
     await client.releaseConnection(connection);
   }
+  if (fault === 'lost') {
+    settings.preparesStatements = false;
+    settings.onLost();
+  }
+  const rows = await executeStatement<Row>(db, { text }, bindings);
+  if (fault === 'stale') replaceStatement(prepared!);
+  return rows;
 }
 
 const connectionLost = new Set([

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../shared/log';
 import { startPeriodicTask, type PeriodicTask } from '../shared/periodic-task';
 import { openDatabase, type Database } from './database';
+import type { Preparing } from './prepared-statements';
 import { LagMeter } from './lag-meter';
 
 interface ReplicaConfig {
@@ -83,7 +84,7 @@ export class Replica {
     { url, connections, lagSeconds }: ReplicaConfig,
     private readonly db: Database,
     private readonly log: Log,
-    options: { preparesStatements?: boolean } = {},
+    options: { preparesStatements?: Preparing; log?: Log } = {},
   ) {
     this.lagMilliseconds = lagSeconds * 1000;
     const address = { connectionString: url };

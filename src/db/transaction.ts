@@ -63,7 +63,7 @@ async function setTimeouts(trx: Knex.Transaction, kind: TransactionKind): Promis
         set_config('client_connection_check_interval', '${clientCheckMilliseconds}', true)
       end
   `;
-  await queryRows(trx, sql, [statement, lock, idle].map(String), true);
+  await queryRows(trx, sql, [statement, lock, idle].map(String));
 }
 
 /**

@@ -235,7 +235,7 @@ const lockReasonsSql = ({ sql: which, bindings }: Sql): Sql => ({
 export async function keepAttention(db: Database, which: Sql): Promise<void> {
   const ids = await readPartnerIds(db, lockReasonsSql(which));
   // Named bindings would take knex longer than the statement takes PostgreSQL.
-  if (ids.length > 0) await queryRows(db, keepSql, [ids, ids, ids], true);
+  if (ids.length > 0) await queryRows(db, keepSql, [ids, ids, ids]);
 }
 
 async function readPartnerIds(db: Database, { sql: text, bindings }: Sql): Promise<number[]> {

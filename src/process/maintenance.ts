@@ -1,4 +1,5 @@
 import type { Database } from '../db/database';
+import { analyzeGrownTables } from '../db/grown-tables';
 import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
 import type { Log } from '../shared/log';
 import type { OrphanedRun } from '../runs/orphaned-runs.repository';
@@ -55,6 +56,7 @@ const tasks: MaintenanceTask[] = [
     // After a pause of the service there can be millions.
     isAwaited: false,
   },
+  { what: 'analyze grown tables', milliseconds: 2_000, run: analyzeGrownTables, isAwaited: false },
 ];
 
 /** Runs the awaited tasks once, then starts each periodically. @returns stops them */

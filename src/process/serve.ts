@@ -37,12 +37,16 @@ export interface Prepared {
   metrics?: Metrics;
 }
 
-export function openRequestPool(address: DatabaseAddress, config: Config, cleanups: Cleanup[]): Database {
+export function openRequestPool(
+  address: DatabaseAddress,
+  { config, log, cleanups }: Pick<Prepared, 'config' | 'log' | 'cleanups'>,
+): Database {
   const db = openDatabase(address, {
     applicationName: 'api',
     connectionsMax: config.databaseConnections,
     queryMilliseconds: databaseTimeouts.queryMilliseconds,
     preparesStatements: config.preparesStatements,
+    log,
   });
   cleanups.push({ what: 'database pool', dispose: () => closePool(db) });
   return db;
@@ -67,7 +71,7 @@ export async function serve(prepared: Prepared): Promise<string> {
   });
   cleanups.push({ what: 'pool of upload keys', dispose: () => closePool(claims) });
   const { preparesStatements } = config;
-  const replica = config.replica && new Replica(config.replica, db, log, { preparesStatements });
+  const replica = config.replica && new Replica(config.replica, db, log, { preparesStatements, log });
   cleanups.push({ what: 'replica', dispose: () => replica && closeWithin(replica.stop()) });
   const key = generatedKey(config);
   const keyUse = new KeyUse(db);

@@ -41,7 +41,7 @@ export async function start(role: Role, context: StartContext): Promise<void> {
   ensureDataDir(config);
   const address = await databaseAddress(config, log, cleanups, signal);
   await prepareDatabase(address, config, log, signal);
-  const db = openRequestPool(address, config, cleanups);
+  const db = openRequestPool(address, context);
   if (role === 'api') {
     await requireKey(db, config);
     await refuseShortKeys(db, config.apiKeys, log);

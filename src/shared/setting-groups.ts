@@ -61,9 +61,10 @@ const database = {
   },
   DATABASE_PREPARED_STATEMENTS: {
     ...onOff,
-    unset: '`on` with the embedded database, else `off`',
+    unset: '`on` where they are kept, which each new connection finds out',
     description:
-      'With `on`, connections keep prepared statements. Use `off` behind a pooler that does not support them in transaction mode (PgBouncer before 1.21).',
+      'Whether statements are prepared, which saves PostgreSQL half of the work of a small request.',
+    page: 'reference/database-connections.md',
   },
   MIGRATE_ON_START: {
     ...onOff,

@@ -111,7 +111,7 @@ describe('a statement that times out', () => {
   (hasPgBouncer ? it : it.skip)('is cancelled through a PgBouncer that requires TLS', async () => {
     const pooler = await startPgBouncer(server.address, 2, {
       port: await closedPort(),
-      ...localhostCertificate,
+      tls: localhostCertificate,
     });
     afterFile(() => pooler.stop());
     const { port, asked } = await watchPort(pooler.address.port);

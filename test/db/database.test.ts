@@ -3,13 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { ClientBase } from 'pg';
-import {
-  isDatabaseUnavailable,
-  openDatabase,
-  queryRows,
-  type Database,
-  type DatabaseAddress,
-} from '../../src/db/database';
+import { isDatabaseUnavailable, openDatabase, queryRows, type Database } from '../../src/db/database';
 import { afterFile } from '../support/harness';
 import { createTestDatabase } from '../support/databases';
 
@@ -17,11 +11,9 @@ const queryMilliseconds = 300;
 
 let db: Database;
 let observer: Database;
-let address: DatabaseAddress;
 beforeAll(async () => {
   const test = await createTestDatabase();
   observer = test.db;
-  address = test.address;
   db = openDatabase(test.address, { applicationName: 'limited', connectionsMax: 1, queryMilliseconds });
   afterFile(() => db.destroy());
 });
@@ -142,38 +134,5 @@ describe('queryRows', () => {
 
     // There is only one connection.
     expect(await queryRows(db, 'select ?::int as one', [1])).toEqual([{ one: 1 }]);
-  });
-});
-
-describe('a prepared statement', () => {
-  const sql = 'select partner_name from partners where partner_name = ?';
-  const kept = (pool: Database) =>
-    queryRows(pool, 'select statement from pg_prepared_statements order by prepare_time', []);
-
-  it('is kept by a connection if allowed, and remains correct when its table changes', async () => {
-    const pool = openDatabase(address, {
-      applicationName: 'prepared',
-      connectionsMax: 1,
-      preparesStatements: true,
-    });
-    afterFile(() => pool.destroy());
-
-    for (let time = 1; time <= 7; time++) {
-      expect(await queryRows(pool, sql, ['Unknown'], true)).toEqual([]);
-      if (time === 6) await observer.raw('alter table partners add column note text');
-    }
-    expect(await queryRows(pool, `${sql} and note is null`, ['Unknown'], true)).toEqual([]);
-
-    expect(await kept(pool)).toEqual([
-      { statement: sql.replace('?', '$1') },
-      { statement: `${sql.replace('?', '$1')} and note is null` },
-    ]);
-    await observer.raw('alter table partners drop column note');
-  });
-
-  it('is not used otherwise: a pooler may use another session for each statement', async () => {
-    await queryRows(db, sql, ['Unknown'], true);
-
-    expect(await kept(db)).toEqual([]);
   });
 });

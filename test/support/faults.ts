@@ -73,8 +73,10 @@ export class SeveralProcesses {
 
   /** Starts an API process in this place. */
   async startApi(at: number): Promise<void> {
-    const url = (at === 1 && this.line?.url) || this.env.DATABASE_URL!;
-    this.apis[at] = await startService({ env: { ...this.env, DATABASE_URL: url, QUEUE_WORKER: 'off' } });
+    // The line looks for texts of statements, which prepared ones send once.
+    const line = at === 1 &&
+      this.line && { DATABASE_URL: this.line.url, DATABASE_PREPARED_STATEMENTS: 'off' };
+    this.apis[at] = await startService({ env: { ...this.env, ...line, QUEUE_WORKER: 'off' } });
   }
 
   /** Starts a worker in this place. */

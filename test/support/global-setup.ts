@@ -45,7 +45,11 @@ export default async function setUp(): Promise<void> {
 
   const s3 = await startS3Server(join(folder, 's3'));
   // Every service of the tests then reaches PostgreSQL through it (`make test-pooled`).
-  const pooler = process.env.TEST_POOLER === '1' ? await startPgBouncer(postgres.address, 20) : undefined;
+  const { TEST_POOLER } = process.env;
+  const pooler =
+    TEST_POOLER === undefined
+      ? undefined
+      : await startPgBouncer(postgres.address, 20, { keptStatements: Number(TEST_POOLER) });
   const shared: Shared = {
     folder,
     address: postgres.address,

@@ -18,7 +18,13 @@ export interface World {
 export async function startWorld(storeEnv: Record<string, string>, objectStore: ObjectStore): Promise<World> {
   const { address, db } = await createTestDatabase();
   const proxy = await PostgresProxy.to(address);
-  const env = { ...storeEnv, DATABASE_URL: proxy.url, API_KEYS: testKey };
+  // The proxy looks at texts of statements, which prepared ones send once.
+  const env = {
+    ...storeEnv,
+    DATABASE_URL: proxy.url,
+    DATABASE_PREPARED_STATEMENTS: 'off',
+    API_KEYS: testKey,
+  };
   return { db, proxy, objectStore, env, service: await startService({ env }) };
 }
 

@@ -9,11 +9,17 @@ import { eventually, makeFolder } from './harness';
 /** Whether PgBouncer stands before PostgreSQL where a test asks for it: it is here (jest.config.mjs says so), or required. */
 export const hasPgBouncer = process.env.PGBOUNCER !== undefined || process.env.PGBOUNCER_REQUIRED === '1';
 
+/**
+ * Whether there is a PgBouncer, 1.21 or later, that can keep prepared statements for its clients (jest.config.mjs says so): others
+ * pass their names on.
+ */
+export const hasKeepingPgBouncer = process.env.PGBOUNCER_KEEPING !== undefined;
+
 /** A PgBouncer in transaction mode before a PostgreSQL server, for all of its databases. */
 export interface PgBouncer {
   /** Where it takes the place of the server. */
   address: Required<Pick<DatabaseAddress, 'host' | 'port'>>;
-  /** Asks its console: `show clients`, say. */
+  /** Asks its console: `show clients`, or `set` and `reload`, say. */
   ask(what: string): Promise<Record<string, unknown>[]>;
   stop(): Promise<void>;
 }
@@ -25,15 +31,19 @@ const port = 6432;
  * Starts the PgBouncer that `PGBOUNCER` names (the tests find it where it is on the search path) before a server on a Unix
  * socket.
  * @param connectionsMax - how many connections to each database its clients share
- * @param tls - what it shows to clients on this port of 127.0.0.1, where it takes none without TLS
+ * @param options - `port`: it also listens there, on 127.0.0.1. `tls`: what it shows to clients there, where it takes none without
+ *   TLS. `keptStatements`: how many prepared statements it keeps for its clients, by default none; this takes the program that
+ *   `PGBOUNCER_KEEPING` names
  */
 export async function startPgBouncer(
   server: DatabaseAddress,
   connectionsMax: number,
-  tls?: { port: number; key: string; cert: string },
+  options: { port?: number; tls?: { key: string; cert: string }; keptStatements?: number } = {},
 ): Promise<PgBouncer> {
-  const program = process.env.PGBOUNCER;
-  if (!program) throw new Error('There is no PgBouncer: install it, or name it in PGBOUNCER.');
+  const { tls, keptStatements = 0 } = options;
+  const { PGBOUNCER, PGBOUNCER_KEEPING } = process.env;
+  const program = keptStatements > 0 ? PGBOUNCER_KEEPING : PGBOUNCER;
+  if (!program) throw new Error('There is no such PgBouncer: install it, or name it in PGBOUNCER.');
   const folder = makeFolder();
   // It refuses to run as root, as PostgreSQL does.
   const account = await serverAccount(folder);
@@ -56,9 +66,10 @@ max_client_conn = 1000
 auth_type = trust
 auth_file = ${users}
 admin_users = ${superuser}
-listen_addr = ${tls ? '127.0.0.1' : ''}
-listen_port = ${tls?.port ?? port}
+listen_addr = ${options.port ? '127.0.0.1' : ''}
+listen_port = ${options.port ?? port}
 unix_socket_dir = ${folder}
+${program === PGBOUNCER_KEEPING ? `max_prepared_statements = ${keptStatements}` : ''}
 ${tls ? `client_tls_sslmode = require\nclient_tls_key_file = ${keyFile}\nclient_tls_cert_file = ${certFile}` : ''}
 `,
   );
@@ -74,7 +85,7 @@ ${tls ? `client_tls_sslmode = require\nclient_tls_key_file = ${keyFile}\nclient_
       resolve();
     });
   });
-  const address = { host: folder, port: tls?.port ?? port };
+  const address = { host: folder, port: options.port ?? port };
   const ask = async (what: string) => {
     const client = new Client({ ...address, user: superuser, database: 'pgbouncer' });
     await client.connect();

@@ -21,6 +21,12 @@ async function programs(): Promise<{ bin: string; account: { uid: number; gid: n
   return { bin: dirname(readlinkSync(`/proc/${pid}/exe`)), account: { uid, gid } };
 }
 
+/** The versions of PostgreSQL that tests can have: the embedded one, and the oldest supported, if it is here (jest.config.mjs says so). */
+export const postgresVersions: { version: string; bin?: string }[] = [
+  { version: 'the embedded PostgreSQL' },
+  ...(process.env.POSTGRES_15 ? [{ version: 'PostgreSQL 15', bin: process.env.POSTGRES_15 }] : []),
+];
+
 /** A server of a test's own. It can be stopped, killed or frozen, and started again. */
 export class TestServer {
   /** Its database of the service. */
@@ -31,6 +37,7 @@ export class TestServer {
   private constructor(
     private readonly dataDir: string,
     port: number,
+    private readonly bin?: string,
   ) {
     this.cluster = join(dataDir, 'postgres');
     this.address = { host: this.cluster, port, user: 'postgres', database: 'partner_catalog' };
@@ -38,17 +45,20 @@ export class TestServer {
   }
 
   /** Makes a place for one, without any data. */
-  static reserve(port = 5432): TestServer {
+  static reserve(port = 5432, bin?: string): TestServer {
     const dataDir = join(createTestFolder(), 'data');
     mkdirSync(dataDir, { mode: 0o755 });
-    return new TestServer(dataDir, port);
+    return new TestServer(dataDir, port, bin);
   }
 
-  /** Makes one with an empty cluster, which listens on a Unix socket, and is to be started. */
-  static async create(port?: number): Promise<TestServer> {
-    const server = TestServer.reserve(port);
+  /**
+   * Makes one with an empty cluster, which listens on a Unix socket, and is to be started.
+   * @param own - where its programs are, if they are not those of the shared server
+   */
+  static async create(port?: number, own?: string): Promise<TestServer> {
+    const server = TestServer.reserve(port, own);
     const { cluster } = server;
-    const { bin, account } = await programs();
+    const { bin, account } = await server.programs();
     mkdirSync(cluster, { mode: 0o700 });
     chownSync(cluster, account.uid, account.gid);
     const args = ['--username', 'postgres', '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C'];
@@ -117,8 +127,13 @@ export class TestServer {
     signalDatabase(this.dataDir, signal);
   }
 
+  private async programs() {
+    const all = await programs();
+    return { ...all, bin: this.bin ?? all.bin };
+  }
+
   private async control(...args: string[]): Promise<void> {
-    const { bin, account } = await programs();
+    const { bin, account } = await this.programs();
     await run(join(bin, 'pg_ctl'), ['--pgdata', this.cluster, '--wait', ...args], { ...account, cwd: '/' });
   }
 

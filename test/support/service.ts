@@ -24,7 +24,7 @@ import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile, createTestFolder } from './harness';
 import { ApiClient } from './api-client';
 import { recordResponses } from './coverage';
-import { createTestDatabase, serviceWay } from './databases';
+import { createTestDatabase, serviceWay, shared } from './databases';
 import { unavailable } from '../../src/shared/errors';
 import type { Document } from 'openapi-backend';
 import document from '../../generated/openapi.json';
@@ -186,7 +186,10 @@ function etlInThisThread(context: RunContext): EtlThread {
 function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Database } {
   const { queryMilliseconds } = databaseTimeouts;
   const { databaseConnections: connectionsMax } = loadConfig({});
-  const db = openDatabase(address, { applicationName: 'api', connectionsMax, queryMilliseconds });
+  // Lines between the service and PostgreSQL look at the texts of statements, which prepared ones send once.
+  const preparesStatements = address.host === shared().pooler?.host ? 'if kept' : false;
+  const pool = { applicationName: 'api', connectionsMax, queryMilliseconds, preparesStatements } as const;
+  const db = openDatabase(address, pool);
   afterFile(() => db.destroy());
   return { address, db };
 }

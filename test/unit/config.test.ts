@@ -50,7 +50,7 @@ describe('loadConfig', () => {
       concurrentUploads: 16,
       concurrentRuns: 4,
       databaseConnections: 20,
-      preparesStatements: true,
+      preparesStatements: 'if kept',
       migratesOnStart: true,
       worksOnQueue: true,
       webhookPrivateAddresses: false,
@@ -121,11 +121,6 @@ describe('loadConfig', () => {
       [
         'DATABASE_PREPARED_STATEMENTS, off',
         { DATABASE_PREPARED_STATEMENTS: 'off' },
-        { preparesStatements: false },
-      ],
-      [
-        'no DATABASE_PREPARED_STATEMENTS, where a pooler may stand before the database',
-        { DATABASE_URL: database },
         { preparesStatements: false },
       ],
       ['MIGRATE_ON_START, on', { DATABASE_URL: database, MIGRATE_ON_START: 'on' }, { migratesOnStart: true }],

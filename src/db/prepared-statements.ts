@@ -1,0 +1,112 @@
+import { createHash, randomUUID } from 'node:crypto';
+import type { Client, DatabaseError, QueryConfig } from 'pg';
+import { databaseConnectMilliseconds } from './cancel-statement';
+
+/** Whether a pool prepares statements; `if kept`: each new connection finds out whether they are kept for it. */
+export type Preparing = boolean | 'if kept';
+
+/** Whether a connection prepares statements, and why. */
+export interface PreparingChoice {
+  isPrepared: boolean;
+  reason: string;
+}
+
+const isDirect = { isPrepared: true, reason: 'no pooler stands before PostgreSQL' };
+const isKept = { isPrepared: true, reason: 'the pooler keeps them' };
+export const isLost = { isPrepared: false, reason: 'the pooler does not keep them' };
+const isUnknown = { isPrepared: false, reason: 'whether they are kept could not be found out' };
+const isOn = { isPrepared: true, reason: 'DATABASE_PREPARED_STATEMENTS is on' };
+const isOff = { isPrepared: false, reason: 'DATABASE_PREPARED_STATEMENTS is off' };
+
+/**
+ * Chooses whether a new connection prepares statements: one round trip to PostgreSQL, four to a pooler.
+ * @throws errors of a lost connection, and after `databaseConnectMilliseconds` without a response
+ */
+export async function choosePreparing(connection: Client, preparing: Preparing): Promise<PreparingChoice> {
+  if (preparing !== 'if kept') return preparing ? isOn : isOff;
+  try {
+    // A pooler makes up the number of the process that it tells its client.
+    const [session] = await ask<{ pid: number }>(connection, { text: 'select pg_backend_pid() as pid' });
+    const { processID } = connection as unknown as { processID: number };
+    return session!.pid === processID ? isDirect : await askPooler(connection);
+  } catch (error) {
+    if ((error as Partial<DatabaseError>).severity !== 'ERROR') throw error;
+    await ask(connection, { text: 'rollback' });
+    return isUnknown;
+  }
+}
+
+/** A pooler that keeps prepared statements for its clients gives them names of its own; another one passes names on. */
+async function askPooler(connection: Client): Promise<PreparingChoice> {
+  const name = `probe ${randomUUID()}`;
+  const text = 'select exists (select from pg_prepared_statements where name = $1) as "isPassedOn"';
+  // In a transaction, all of this concerns one session.
+  await ask(connection, { text: 'begin' });
+  const [session] = await ask<{ isPassedOn: boolean }>(connection, { name, text, values: [name] });
+  const { isPassedOn } = session!;
+  await ask(connection, { text: isPassedOn ? `deallocate "${name}"; commit` : 'commit' });
+  return isPassedOn ? isLost : isKept;
+}
+
+async function ask<Row extends object>(connection: Client, statement: QueryConfig): Promise<Row[]> {
+  const limited = { ...statement, query_timeout: databaseConnectMilliseconds };
+  return (await connection.query<Row>(limited)).rows;
+}
+
+export interface PreparedStatement {
+  /** With `?` for each binding. */
+  sql: string;
+  /** In the driver's form. */
+  text: string;
+  /** Stands for one text, also on connections of other processes. */
+  name: string;
+  /** How often it was replaced. */
+  replaced: number;
+}
+
+/** The prepared statements by their text with `?`. */
+const preparedStatements = new Map<string, PreparedStatement>();
+
+/**
+ * Names a statement.
+ * @param position - makes the text with `$1` of the one with `?`
+ */
+export function prepareStatement(sql: string, position: (sql: string) => string): PreparedStatement {
+  const known = preparedStatements.get(sql);
+  return known ?? keepStatement({ sql, text: position(sql), replaced: 0 });
+}
+
+/**
+ * Replaces a prepared statement that fails since the schema has changed, on all connections. Also the text differs: a pooler has
+ * one prepared statement for all clients that send the same text.
+ */
+export function replaceStatement({ sql, text, replaced, name }: PreparedStatement): void {
+  // Another connection may have noticed it before.
+  if (preparedStatements.get(sql)!.name !== name) return;
+  const plain = text.replace(/ -- \d+$/, '');
+  keepStatement({ sql, text: `${plain} -- ${replaced + 1}`, replaced: replaced + 1 });
+}
+
+function keepStatement(statement: Omit<PreparedStatement, 'name'>): PreparedStatement {
+  const name = createHash('sha256').update(statement.text).digest('base64url');
+  const named = { ...statement, name };
+  preparedStatements.set(statement.sql, named);
+  return named;
+}
+
+/**
+ * Why a prepared statement may have failed although it is right. In each case it had no effect.
+ *
+ * - `lost`: the session does not have it, or has that of another client. A pooler passes names on.
+ * - `stale`: columns have changed since it was prepared, and with them types of its result or of its bindings.
+ * - `refused`: the pooler has ended the connection, because it does not know the name, or knows it already.
+ */
+export type NameFault = 'lost' | 'stale' | 'refused';
+
+/** @returns undefined if the name was not the reason */
+export function faultOfName(error: unknown): NameFault | undefined {
+  const { code, severity, message } = error as Partial<DatabaseError>;
+  if (code === '26000' || code === '42P05') return 'lost';
+  if (code === '0A000' || code?.startsWith('42')) return 'stale';
+  return severity === 'FATAL' && message?.includes('prepared statement') ? 'refused' : undefined;
+}
