@@ -1,4 +1,4 @@
--- Made from migrations/ (92130ea708be4ae9) by "make generate". Do not edit.
+-- Made from migrations/ (d5148c59a359b122) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,

@@ -42,6 +42,7 @@ import * as limitPriceJumps from './20261126020000_limit_price_jumps';
 import * as cancelWaitingRuns from './20261126050000_cancel_waiting_runs';
 import * as cancelReverts from './20261126060000_cancel_reverts';
 import * as keepAttention from './20261126070000_keep_attention';
+import * as readPagesByPlainStatements from './20261127010000_read_pages_by_plain_statements';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
@@ -118,4 +119,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261126050000_cancel_waiting_runs': expand(cancelWaitingRuns),
   '20261126060000_cancel_reverts': expand(cancelReverts),
   '20261126070000_keep_attention': expand(keepAttention),
+  '20261127010000_read_pages_by_plain_statements': expand(readPagesByPlainStatements),
 };

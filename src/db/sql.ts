@@ -36,17 +36,10 @@ export function allOf(conditions: readonly Sql[]): Sql {
   };
 }
 
-/**
- * The statement with all bindings in one array of texts, which a function executes as `$1`. Bindings are texts and integers,
- * never null.
- */
-export function withArray({ sql: text, bindings }: Sql): { sql: string; bindings: string[] } {
-  let at = 0;
+/** All parts, separated by commas. */
+export function listOf(parts: readonly Sql[]): Sql {
   return {
-    sql: text.replaceAll('?', () => {
-      const element = `$1[${at + 1}]`;
-      return ['number', 'bigint'].includes(typeof bindings[at++]) ? `cast(${element} as bigint)` : element;
-    }),
-    bindings: bindings.map((value) => String(value as string | number | bigint)),
+    sql: parts.map((part) => part.sql).join(', '),
+    bindings: parts.flatMap(({ bindings }) => bindings),
   };
 }

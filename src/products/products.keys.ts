@@ -1,25 +1,28 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
-import { raw, sql } from '../db/sql';
+import { queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import { inSnapshot } from '../db/transaction';
-import { readFewOrScan, readMatches, readPage, sortMatches } from './products.matches';
-import type { ProductRow } from './products.repository';
+import { rowColumns, withoutExcessSql, type ProductRow } from './products.repository';
+import { isUsual, readByRow, scannedRows, sortedMax, sortMatches } from './products.rows';
 import {
-  isActive,
+  candidates,
+  firstRows,
+  isListed,
   isWholeKey,
   keyedRange,
   keySql,
   matches,
+  orderOf,
+  otherMatches,
   partnersSql,
   type KeyedSearch,
   type RowSearch,
-  type Search,
 } from './products.search';
 
-/** Pages by price, brand, category or name. @returns undefined if all matches must be sorted */
-export async function readByKey(db: Database, search: KeyedSearch): Promise<ProductRow[] | undefined> {
+/** Pages by price, brand, category or name. */
+export async function readByKey(db: Database, search: KeyedSearch): Promise<ProductRow[]> {
   if (search.filters.length > 0) {
-    const rows = await readFewOrScan(db, search);
+    const rows = await sortFew(db, search);
     if (rows) return rows;
   }
   // Most prices and names are of few products: one statement finds the page. Most brands and categories are of many.
@@ -33,26 +36,37 @@ export async function readByKey(db: Database, search: KeyedSearch): Promise<Prod
   return inSnapshot(db, (trx) => readGroups(trx, search));
 }
 
-/** Maximum number of groups of equal keys in one page that are longer than what `readKeys` reads. */
-const groupsMax = 3;
+/** @returns undefined if more products have the value of the first filter */
+async function sortFew(db: Database, search: KeyedSearch): Promise<ProductRow[] | undefined> {
+  const limit = raw(`limit ${sortedMax + 1}`);
+  const tables = sql`
+    read as materialized (
+      select read.* from partner cross join lateral (
+        select ${valuesOf(search)}, ${otherMatches(search)} as is_match
+        from products where ${candidates(search)} and ${isListed(search)} ${limit}
+      ) as read
+      ${limit}
+    ), state as materialized (select count(*) <= ${raw(sortedMax)} as state from read)`;
+  const { state, products } = await readPage(db, search, tables, raw('state'));
+  return state === 'true' ? products : undefined;
+}
 
-/** @returns undefined after too many groups */
-async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRow[] | undefined> {
+async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRow[]> {
   const { field, order } = search.sort;
   const rows: ProductRow[] = [];
   const rest = () => ({ ...search, limit: search.limit - rows.length });
-  const readGroup = async (value: Knex.Value): Promise<ProductRow[]> => {
+  const readGroup = (value: Knex.Value): Promise<ProductRow[]> => {
     const group: KeyedSearch = { ...rest(), filters: [{ key: field, value }, ...search.filters] };
-    if (!isWholeKey(field, value)) return (await readFewOrScan(trx, group)) ?? sortMatches(trx, group);
     const byNumber: RowSearch = { ...group, sort: { field: 'product_id', order } };
-    return (await readMatches(trx, byNumber)) ?? sortMatches(trx, byNumber);
+    return isWholeKey(field, value) ? readByRow(trx, byNumber) : sortMatches(trx, group);
   };
   let after: Knex.Value | undefined;
-  for (let groups = 0; rows.length < search.limit; groups++) {
+  while (rows.length < search.limit) {
     const { page, boundary } = await readKeys(trx, rest(), after);
     rows.push(...page);
-    if (boundary === null || rows.length >= search.limit) break;
-    if (groups === (isSelective(search) ? 1 : groupsMax)) return undefined;
+    if (boundary === null || rows.length === search.limit) break;
+    // Without filters, the first group fills the page.
+    if (after !== undefined) return sortMatches(trx, search);
     rows.push(...(await readGroup(boundary)));
     after = boundary;
   }
@@ -62,15 +76,14 @@ async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRo
   return rows;
 }
 
-/** Whether not all products of an order match. */
-const isSelective = ({ filters, words }: Search) => filters.length > 0 || words !== undefined;
-
-/** Rows of each partner's index that `readKeys` reads. If all match, more than a page only for the last group. */
-function keysOfPartner(search: Search): number {
-  const { partner, limit } = search;
-  if (!isSelective(search)) return limit + 40;
-  return partner ? 2_000 + 100 * limit : 100 + 8 * limit;
+/** Rows of each partner's index that `readKeys` reads: if all match, so many that a longer group of equal keys fills the page. */
+function rowsOfPartner(search: KeyedSearch): number {
+  const { partner, filters, words, limit } = search;
+  if (filters.length === 0 && !words) return usualRows(limit);
+  return partner ? scannedRows(limit) : 200;
 }
+
+const usualRows = (limit: number) => limit + 40;
 
 /**
  * Merges the beginnings of the partners' indexes after a key.
@@ -81,30 +94,77 @@ async function readKeys(
   search: KeyedSearch,
   after?: Knex.Value,
 ): Promise<{ page: ProductRow[]; boundary: Knex.Value }> {
-  const { field, order } = search.sort;
-  const { where, orderBy } = keyedRange(search.sort, after);
-  const keys = keysOfPartner(search);
-  const [last, first, before] = order === 'asc' ? ['max', 'min', '<'] : ['min', 'max', '>'];
-  const statement = sql`
-    with partner as materialized (${partnersSql(search)}), read as materialized (
+  const { partner, sort } = search;
+  const { where, orderBy } = keyedRange(search, after);
+  const rows = rowsOfPartner(search);
+  // Others have no product among the first ones.
+  const partners = usualRows(search.limit);
+  const isAscending = sort.order === 'asc';
+  const [first, last] = (isAscending ? ['min', 'max'] : ['max', 'min']).map(raw) as [Sql, Sql];
+  const order = raw(sort.order);
+  const inOrder = (values: Sql, limit: Sql) => sql`
+    select ${values} from products where ${where} and ${isListed(search)} order by ${orderBy} ${limit}`;
+  const key = sql`${raw(keySql(sort.field))} as key`;
+  const tables = sql`
+    first_key as materialized (
+      select partner_id, key from partner cross join lateral (${inOrder(key, raw('limit 1'))}) as first_key
+      order by key ${order} limit ${raw(partners + 1)}
+    ), read as materialized (
       select read.*
-      from partner cross join lateral (
-        select partner_id, product_id, ${raw(keySql(field))} as key, ${raw(field)} as value, ${matches(search)} as is_match
-        from products where ${where} and ${raw(isActive)}
-        order by ${orderBy} limit ${raw(keys)}
-      ) as read
-    ), boundary as materialized (
-      select ${raw(first)}(key) as boundary
-      from (select ${raw(last)}(key) as key from read group by partner_id having count(*) = ${raw(keys)}) as last
-    ), page as materialized (
-      select partner_id, product_id
-      from read cross join boundary
-      where is_match and (boundary is null or key ${raw(before)} boundary)
-      order by value ${raw(order)}, product_id ${raw(order)} limit ${raw(search.limit)}
-    )
-    select cast(boundary as text), partner_id, product_id from boundary left join page on true`;
-  const { state, products } = await readPage(db, search, statement);
+      from (select partner_id from first_key order by key ${order} limit ${raw(partners)}) as partner
+      cross join lateral (${inOrder(
+        sql`${valuesOf(search)}, ${key}, ${matches(search)} as is_match`,
+        // The limit of all partners is small, and the estimate of a tenth of all products would be compiled first.
+        partner ? firstRows(rows) : raw(`limit ${rows}`),
+      )}) as read
+    ), state as materialized (
+      select ${first}(key) as state
+      from (
+        select ${last}(key) as key from read group by partner_id having count(*) = ${raw(rows)}
+        union all (select key from first_key order by key ${order} offset ${raw(partners)})
+      ) as missing
+    )`;
+  const isBefore = raw(`(state is null or key ${isAscending ? '<' : '>'} state)`);
+  const { state, products } = await readPage(db, search, tables, isBefore);
   // A price, as an integer, can exceed the safe integers.
-  const boundary = field === 'price' && state !== null ? BigInt(state) : state;
+  const boundary = sort.field === 'price' && state !== null ? BigInt(state) : state;
   return { page: products, boundary: boundary as Knex.Value };
+}
+
+/** The columns of the table `read`, besides `is_match`. */
+const valuesOf = ({ sort }: KeyedSearch) => raw(`partner_id, product_id, ${sort.field} as value`);
+
+/** A product of a page beside the state of the statement, or the state alone. */
+type PageRow = { state: string | null } & (ProductRow | { product_id: null });
+
+function hasProduct(row: PageRow): row is { state: string | null } & ProductRow {
+  return row.product_id !== null;
+}
+
+/**
+ * Reads the first of some products.
+ * @param tables - `read`, the products, and `state`, one value about them; from `partner`, the partners to look into
+ * @param isOfPage - which of the matches are of the page, with that state
+ */
+async function readPage(
+  db: Database,
+  search: KeyedSearch,
+  tables: Sql,
+  isOfPage: Sql,
+): Promise<{ state: string | null; products: ProductRow[] }> {
+  const order = raw(search.sort.order);
+  const statement = sql`
+    with partner as materialized (${partnersSql(search)}), ${tables}, page as materialized (
+      select partner_id, product_id from read cross join state where is_match and ${isOfPage}
+      order by value ${order} nulls last, product_id ${order} limit ${raw(search.limit)}
+    )
+    select cast(state as text) as state, ${raw(rowColumns)}
+    from state left join page on true left join products using (partner_id, product_id)
+    order by ${orderOf(search)}`;
+  const page = withoutExcessSql(statement, search.limit, 'state, partner_name');
+  const rows = await queryRows<PageRow>(db, page.sql, page.bindings, isUsual(search));
+  return {
+    state: rows[0]?.state ?? null,
+    products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),
+  };
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { allOf, raw, sql, type Sql } from '../db/sql';
+import { allOf, listOf, raw, sql, type Sql } from '../db/sql';
 import { parseId } from '../shared/ids';
 import type { ProductListing, SortField, SortOrder } from './products.repository';
 import { hasWords, isFoundByWords } from './search-words.repository';
@@ -132,11 +132,9 @@ export function otherMatches(search: Search): Sql {
 
 /** The same conditions for a statement that reads all matches. */
 export function allMatches({ filters, words }: Search): Sql {
-  return allOf([...conditionsOf(filters), ...(words ? [isFoundByWords(words)] : [])]);
+  const conditions = filters.flatMap((filter) => [ofValue(filter), ...(filter.exact ? [filter.exact] : [])]);
+  return allOf([...conditions, ...(words ? [isFoundByWords(words)] : [])]);
 }
-
-const conditionsOf = (filters: readonly Filter[]) =>
-  filters.flatMap((filter) => [ofValue(filter), ...(filter.exact ? [filter.exact] : [])]);
 
 /** The condition of a row. To compare a whole text is quicker than to compare the beginning that the index has. */
 function ofRow(filter: Filter): Sql {
@@ -149,16 +147,16 @@ function ofRow(filter: Filter): Sql {
 const ofValue = ({ key, value }: Filter) =>
   value === null ? raw(`${indexedSql[key]} is null`) : sql`${raw(indexedSql[key])} = ${value}`;
 
-/** The partners to look into: name `partner`, column `partner_id`. Without products that can be seen, there is nothing to find. */
-export function partnersSql({ partner }: Search): Sql {
+/** The partners to look into. A first load in progress has many keys, and no product that can be seen. */
+export function partnersSql({ partner, includesWithdrawn }: Search): Sql {
   if (partner) return sql`select ${partner} as partner_id`;
+  if (includesWithdrawn) return raw('select partner_id from partners');
   return raw(`
-    select partner_id from partners
-    where exists (
-      select from products as any_product
-      where any_product.partner_id = partners.partner_id and any_product.created_at <= ${horizon} and ${isActive}
+    select partner_id from ${horizon} as horizon (latest) cross join partners cross join lateral (
+      select from products
+      where products.partner_id = partners.partner_id and created_at <= latest and ${isActive}
       order by created_at limit 1
-    )
+    ) as any_product
   `);
 }
 
@@ -174,40 +172,33 @@ export function ofPartners(search: Search): Sql {
     : raw('partner_id = any (array(select partner_id from partners))');
 }
 
-/**
- * A range of an index, in its order. The conditions of `filterRange` are inequalities: with `key = ?` the planner drops the
- * key from the order, and may read the whole table for matches.
- */
+/** A range of an index, in its order. */
 export interface IndexRange {
   where: Sql;
   orderBy: Sql;
 }
 
-/** The products of table `partner` with the value of a filter. */
-export function filterRange({ key, value }: Filter): IndexRange {
-  const indexed = raw(indexedSql[key]);
-  const isValue =
-    value === null ? sql`${indexed} is null` : sql`${indexed} >= ${value} and ${indexed} <= ${value}`;
-  return { where: sql`${ofPartnerRow} and ${isValue}`, orderBy: sql`partner_id, ${indexed}` };
-}
+/**
+ * The limit of rows that an index has in order. The planner takes a limit that is a subquery for a tenth of the rows: so the
+ * index costs less than to sort them, however many it expects a partner to have.
+ */
+export const firstRows = (rows: number): Sql => raw(`limit (select ${rows})`);
 
-const ofPartnerRow = raw(
-  'products.partner_id >= partner.partner_id and products.partner_id <= partner.partner_id',
-);
+/** The products of table `partner` with the value of the first filter. */
+export function candidates({ filters }: Search): Sql {
+  return sql`products.partner_id = partner.partner_id and ${ofValue(filters[0]!)}`;
+}
 
 export const keySql = (field: KeyedField) => indexedSql[field];
 
 /** The products of table `partner` that have a value, in its order, after the key `after`. */
-export function keyedRange(
-  { field, order }: { field: KeyedField; order: SortOrder },
-  after?: Knex.Value,
-): IndexRange {
+export function keyedRange({ sort: { field, order } }: KeyedSearch, after?: Knex.Value): IndexRange {
   const key = raw(indexedSql[field]);
-  const begin =
+  const isAfter =
     after === undefined ? sql`${key} is not null` : sql`${key} ${raw(order === 'asc' ? '>' : '<')} ${after}`;
   return {
-    where: sql`${ofPartnerRow} and ${begin}`,
-    orderBy: sql`partner_id ${raw(order)}, ${key} ${raw(order)}`,
+    where: sql`products.partner_id = partner.partner_id and ${isAfter}`,
+    orderBy: sql`${key} ${raw(order)}`,
   };
 }
 
@@ -222,57 +213,45 @@ export function orderOf({ sort: { field, order } }: Search): Sql {
   return raw(`${field} ${order} nulls last, product_id ${order}`);
 }
 
-/** The orders that have cursors, by time and by number. */
+/**
+ * The orders that have cursors, by time and by number; by number, a feed is a range too. Partner and feed are inequalities and a part
+ * of the order: with `partner_id = ?` the planner drops it from the order, and may read the index of all partners.
+ */
 export function rowRange(search: RowSearch): IndexRange {
-  const { partner, sort } = search;
+  const { partner, filters, sort } = search;
   const { field, order } = sort;
-  // The first page begins at an end of the partner's range; an inequality keeps the planner from another index of the partner.
-  const isFirst = search.afterProductId === undefined;
-  const ofPartner = !partner
-    ? raw('true')
-    : isFirst
-      ? sql`partner_id >= ${partner} and partner_id <= ${partner}`
-      : sql`partner_id = ${partner}`;
-  const byPartner = partner && isFirst ? `partner_id ${order}, ` : '';
-  const feedId = search.filters.find(({ key }) => key === 'feed_id')?.value;
-  if (field === 'created_at') {
-    return {
-      where: allOf([
-        ofPartner,
-        raw(beforeHorizon),
-        ...(feedId === undefined ? [] : [numbersOfFeed(search, feedId)]),
-        afterCursor(search),
-      ]),
-      orderBy: raw(`${byPartner}created_at ${order}, product_id ${order}`),
-    };
-  }
-  if (feedId === undefined) {
-    return {
-      where: allOf([ofPartner, afterCursor(search)]),
-      orderBy: raw(`${byPartner}product_id ${order}`),
-    };
-  }
+  const feedId = filters.find(({ key }) => key === 'feed_id')?.value;
+  const within: [string, Sql][] = partner ? [['partner_id', partner]] : [];
+  if (field === 'product_id' && feedId !== undefined) within.push(['feed_id', sql`${feedId}`]);
+  const conditions = within.map(
+    ([name, value]) => sql`${raw(name)} >= ${value} and ${raw(name)} <= ${value}`,
+  );
+  if (field === 'created_at') conditions.push(raw(beforeHorizon));
   return {
-    where: allOf([ofPartner, sql`feed_id >= ${feedId} and feed_id <= ${feedId}`, afterCursor(search)]),
-    orderBy: raw(`${byPartner}feed_id ${order}, product_id ${order}`),
+    where: allOf([...conditions, afterCursor(search, within)]),
+    orderBy: raw(
+      [...within.map(([name]) => name), ...keysOf(search)].map((name) => `${name} ${order}`).join(', '),
+    ),
   };
 }
 
-/** Bounds the numbers of a feed's products: most of them follow each other, and the index by time has the number. */
-function numbersOfFeed({ partner }: Search, feedId: Knex.Value): Sql {
-  const end = (order: SortOrder) => sql`(
-    select product_id from products as of_feed
-    where of_feed.partner_id = ${partner!} and of_feed.feed_id >= ${feedId} and of_feed.feed_id <= ${feedId} and ${raw(isActive)}
-    order by feed_id ${raw(order)}, product_id ${raw(order)} limit 1
-  )`;
-  return sql`product_id between ${end('asc')} and ${end('desc')}`;
-}
+const keysOf = ({ sort: { field } }: Search) =>
+  field === 'created_at' ? ['created_at', 'product_id'] : ['product_id'];
 
-/** Starts after the cursor's product, which may be of another partner than the filters'. */
-export function afterCursor({ sort: { field, order }, afterProductId }: Search): Sql {
+/**
+ * The condition of the products after the cursor's, which may be of another partner than the filters'.
+ * @param within - columns before those of the order, with their values
+ */
+export function afterCursor(search: Search, within: readonly [string, Sql][] = []): Sql {
+  const { sort, afterProductId } = search;
   if (afterProductId === undefined) return raw('true');
-  const compare = raw(order === 'asc' ? '>' : '<');
-  if (field === 'product_id') return sql`product_id ${compare} ${afterProductId}`;
-  const last = sql`(select created_at from products as last where last.product_id = ${afterProductId})`;
-  return sql`(created_at, product_id) ${compare} (${last}, ${afterProductId})`;
+  const number = sql`${afterProductId}`;
+  const time = sql`(select created_at from products as last where last.product_id = ${afterProductId})`;
+  const columns = [...within.map(([name]) => name), ...keysOf(search)].join(', ');
+  const values = [
+    ...within.map(([, value]) => value),
+    ...(sort.field === 'created_at' ? [time] : []),
+    number,
+  ];
+  return sql`(${raw(columns)}) ${raw(sort.order === 'asc' ? '>' : '<')} (${listOf(values)})`;
 }

@@ -71,6 +71,9 @@ const beginnings = {
 /** More products than a listing sorts instead of scanning: most have one beginning. Where all cases are tried, still more. */
 const largePartner = Math.max(...inTurn([13_000, 45_000], 0, 1));
 
+/** More partners than a listing of few products merges. */
+const tinyPartners = 60;
+
 const end = fc.string({
   unit: fc.constantFrom('a', 'B', 'Z', 'é', 'ß', 'Ａ', '😀', '0', '9', ' '),
   maxLength: 4,
@@ -127,7 +130,13 @@ let filterValues: Record<FilterName, string[]>;
 
 beforeAll(async () => {
   service = await startTestService();
-  const feeds = { Large: [largePartner - 3000, 3000], Middle: [300, 300], Small: [60], Tiny: [3] };
+  const tiny = Array.from({ length: tinyPartners }, (_, at) => [`Tiny ${at}`, [2]] as const);
+  const feeds = {
+    Large: [largePartner - 3000, 3000],
+    Middle: [300, 300],
+    Small: [60],
+    ...Object.fromEntries(tiny),
+  };
   let seed = cases.seed!;
   for (const [partner, sizes] of Object.entries(feeds)) {
     for (const [at, numRuns] of sizes.entries()) {
@@ -140,12 +149,14 @@ beforeAll(async () => {
     created_at: service.db.raw(`timestamptz '2026-03-01' + product_id * 7919 % 50 * interval '1 minute'`),
     withdrawn_at: service.db.raw('case when product_id % 9 = 0 then now() end'),
   });
+  const gone = service.db('partners').select('partner_id').where({ partner_name: 'Tiny 1' });
+  await service.db('products').whereIn('partner_id', gone).update({ withdrawn_at: service.db.fn.now() });
   await indexBacklog(service.db);
   rows = await service.db('products').join('partners', 'partners.partner_id', 'products.partner_id').select();
   sorted = new Map(orders.map((order) => [nameOf(order), [...rows].sort(comparing(order))]));
   const anyLong = (at: 0 | 1) => rows.find(({ category }) => category?.startsWith(beginnings.category[at]));
   filterValues = {
-    partner_name: ['Large', 'Middle', 'Small', 'Unknown'],
+    partner_name: ['Large', 'Middle', 'Small', 'Tiny 1', 'Unknown'],
     feed_id: ['FD00001', 'FD00002', 'FD00004', 'FD00099'],
     sku: ['S0-1', 'S0-200', 'S1-2000', 'none'],
     brand: ['Acme', 'acme', 'Rare', 'Brand 7', 'none'],
