@@ -1,12 +1,11 @@
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
-import { connectTo, median, startServiceProcess } from '../service-process';
-import { ask } from './measure';
+import { median } from '../service-process';
+import { timeGet } from './measure';
 import type { BenchContext, Measurement } from './report';
 import { fillCatalog, fillOrders } from './sales-history';
+import { withService } from './servers';
 
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
 const target = { kind: 'at most', value: 50 } as const;
 
 const questions = {
@@ -24,16 +23,13 @@ const questions = {
 export async function measureAnalytics({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const orders = quick ? 100_000 : 1_000_000;
   const days = 1_100;
-  const dataDir = join(folder, 'data');
-  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
-  try {
-    const database = await connectTo(dataDir);
+  return withService(folder, async ({ url, database }) => {
     await fillCatalog(database);
     const measured: Measurement[] = [];
     const measureAll = async (history: string) => {
       for (const [name, path] of Object.entries(questions)) {
         const values: number[] = [];
-        for (let round = 0; round < rounds; round++) values.push(await measureOne(service.url + path));
+        for (let round = 0; round < rounds; round++) values.push(await measureOne(url + path));
         measured.push({ part: 'analytics', name: `${name}, ${history}`, unit: 'ms', values, target });
         log(`${name}, ${history}: ${median(values).toFixed(1)} ms`);
       }
@@ -50,21 +46,16 @@ export async function measureAnalytics({ quick, rounds, folder, log }: BenchCont
     );
     await fillOrders(database, { orders: 2_000, days: 1 });
     await measureAll(`${orders.toLocaleString('en')} orders and 2,000 not in the sums`);
-    await database.end();
     return measured;
-  } finally {
-    await service.stop();
-  }
+  });
 }
 
 /** The median in milliseconds, after one warm-up request. */
 async function measureOne(url: string): Promise<number> {
   const milliseconds: number[] = [];
   for (let time = 0; time <= 10; time++) {
-    const askedAt = performance.now();
-    const { status, body } = await ask(url, { headers });
-    if (status !== 200) throw new Error(`GET ${url}: ${status} ${body}`);
-    if (time > 0) milliseconds.push(performance.now() - askedAt);
+    const taken = await timeGet(url);
+    if (time > 0) milliseconds.push(taken);
   }
   return median(milliseconds);
 }

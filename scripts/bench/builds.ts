@@ -8,7 +8,7 @@ import { withLoad } from './processes';
 import { evaluate, type BenchContext, type Measurement } from './report';
 import { chooseKinds, readCatalog } from './request-kinds';
 import { measureRounds, type Sample } from './request-rounds';
-import { apiKey, withServices, type Service } from './servers';
+import { withServices, type Service } from './servers';
 
 /** No slower: the median over the rounds of the ratio of processor time to the other build, each taken within a round. */
 const noSlower = 1.05;
@@ -87,9 +87,8 @@ async function loadNewPartner(
   { base, changed, rows }: Feeds,
   partner: string,
 ): Promise<[string, Processor][]> {
-  const target = { url: service.url, apiKey };
-  const baseJob = await sendFeed(target, partner, base);
-  const changedJob = await sendFeed(target, partner, changed);
+  const baseJob = await sendFeed(service.url, partner, base);
+  const changedJob = await sendFeed(service.url, partner, changed);
   const steps = [
     ['first load', baseJob, { inserted: rows }],
     ['unchanged re-run', baseJob, { unchanged: rows }],
@@ -101,7 +100,7 @@ async function loadNewPartner(
     await service.database.query('vacuum analyze products');
     await service.database.query('checkpoint');
     const taken = service.watch();
-    await runExpecting(target, job, expected);
+    await runExpecting(service.url, job, expected);
     const { node, postgres } = taken();
     results.push([
       `${step} of ${rows.toLocaleString('en')} rows, each`,

@@ -1,12 +1,9 @@
-import { mkdirSync, rmSync } from 'node:fs';
 import { request, type ClientRequest } from 'node:http';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startServiceProcess } from '../service-process';
+import { feedForm, runExpecting, uploadFeed } from './feed-requests';
 import { ask, quantile, timed, watchMemory } from './measure';
 import type { BenchContext, Measurement } from './report';
-
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
+import { keyHeader, withService } from './servers';
 
 /** Requests that are sent at once. */
 const burst = 64;
@@ -90,13 +87,10 @@ export async function measureBursts(context: BenchContext): Promise<Measurement[
 }
 
 async function measureRound({ folder, log }: BenchContext): Promise<Round> {
-  const dataDir = join(folder, 'data');
-  mkdirSync(dataDir);
-  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
-  try {
-    const { url } = service;
-    const memory = watchMemory(service.pid);
-    const { feedId, jobId } = await loadFeed(url);
+  return withService(folder, async ({ url, pid }) => {
+    const memory = watchMemory(pid);
+    const { feedId, jobId } = await uploadFeed(url, formOf('Acme', `${csv('A')}bad,,,,\n`));
+    await runExpecting(url, jobId);
     const send: Record<string, (number: number) => Promise<boolean>> = {
       uploads: (number) => postFile(`${url}/feeds/upload`, 'Acme', csv(`U${number}`)),
       inspections: (number) => postFile(`${url}/feeds/inspect`, 'Acme', csv(`I${number}`)),
@@ -117,10 +111,7 @@ async function measureRound({ folder, log }: BenchContext): Promise<Round> {
     const besideSlow = await uploadBesideSlow(url);
     log(`${besideSlow.milliseconds.length} uploads beside slow ones, ${besideSlow.succeeded} % succeed`);
     return { bursts, besideSlow, peakMegabytes: memory.peakMegabytes() };
-  } finally {
-    await service.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
+  });
 }
 
 /** Uploads one file after the other beside slow uploads that began a second before. */
@@ -148,7 +139,7 @@ function startSlowUpload(url: string, partnerName: string): { stop: () => void }
   const sent: ClientRequest = request(`${url}/feeds/upload`, {
     method: 'POST',
     agent: false,
-    headers: { ...headers, 'content-type': 'multipart/form-data; boundary=b' },
+    headers: { ...keyHeader, 'content-type': 'multipart/form-data; boundary=b' },
   });
   // The service may abort it for others.
   sent.on('error', () => undefined).on('response', (response) => response.resume());
@@ -166,27 +157,19 @@ function startSlowUpload(url: string, partnerName: string): { stop: () => void }
   };
 }
 
-async function loadFeed(url: string): Promise<{ feedId: string; jobId: string }> {
-  const form = formOf('Acme', `${csv('A')}bad,,,,\n`);
-  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
-  const body = (await response.json()) as { feed_id: string; validation_job_id: string };
-  await ask(`${url}/jobs/${body.validation_job_id}/run`, { method: 'POST', headers });
-  return { feedId: body.feed_id, jobId: body.validation_job_id };
-}
-
 async function postFile(url: string, partnerName: string, content: string): Promise<boolean> {
-  const response = await fetch(url, { method: 'POST', headers, body: formOf(partnerName, content) });
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: keyHeader,
+    body: formOf(partnerName, content),
+  });
   await response.arrayBuffer();
   return response.ok;
 }
 
-function formOf(partnerName: string, content: string): FormData {
-  const form = new FormData();
-  form.set('partner_name', partnerName);
-  form.set('file', new Blob([content], { type: 'text/csv' }), 'feed.csv');
-  return form;
-}
+const formOf = (partnerName: string, content: string) =>
+  feedForm(partnerName, new Blob([content], { type: 'text/csv' }));
 
 async function get(url: string): Promise<boolean> {
-  return (await ask(url, { headers })).status === 200;
+  return (await ask(url, { headers: keyHeader })).status === 200;
 }

@@ -1,14 +1,11 @@
-import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Client } from 'pg';
-import { connectTo, startServiceProcess } from '../service-process';
 import { writeFeeds, writeShortened, type Feeds } from './etl-feeds';
-import { runExpecting, sendFeed, type FeedTarget } from './feed-requests';
-import { ask, timed } from './measure';
+import { runExpecting, sendFeed } from './feed-requests';
+import { timed } from './measure';
 import { untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
+import { withService, type Service } from './servers';
 
-const apiKey = 'key-of-the-benchmark';
 const partner = 'Changing';
 
 /** Files of a round: `shortened` lacks every twentieth row. */
@@ -33,32 +30,22 @@ export async function measureChanges(context: BenchContext): Promise<Measurement
   const files = { ...(await writeFeeds(folder, rows)), shortened: await writeShortened(folder, rows) };
   const measured: Figures[] = [];
   for (let round = 0; round < rounds; round++) {
-    const dataDir = join(folder, 'data');
-    mkdirSync(dataDir);
-    const service = await startServiceProcess(dataDir, { API_KEYS: apiKey });
-    const database = await connectTo(dataDir);
-    try {
-      measured.push(await measureRound({ url: service.url, apiKey }, database, files));
-      log(JSON.stringify(measured.at(-1)));
-    } finally {
-      await database.end();
-      await service.stop();
-      rmSync(dataDir, { recursive: true, force: true });
-    }
+    measured.push(await withService(folder, (service) => measureRound(service, files)));
+    log(JSON.stringify(measured.at(-1)));
   }
   return describe(rows, measured);
 }
 
-async function measureRound(target: FeedTarget, database: Client, files: Files): Promise<Figures> {
+async function measureRound({ url, database }: Service, files: Files): Promise<Figures> {
   const { rows } = files;
   const tenth = rows / 10;
   const twentieth = rows / 20;
   let jobId = '';
   const run = async (file: string, mode: string, expected: Record<string, number>) => {
-    jobId = await sendFeed(target, partner, file, mode);
+    jobId = await sendFeed(url, partner, file, { mode });
     await untilIndexed(database);
     await database.query('checkpoint');
-    return timed(() => runExpecting(target, jobId, expected));
+    return timed(() => runExpecting(url, jobId, expected));
   };
   const update = (file: string) => run(file, 'upsert', { updated: tenth });
   const keepVersions = (isOn: boolean) =>
@@ -80,19 +67,9 @@ async function measureRound(target: FeedTarget, database: Client, files: Files):
   const changed = await update(files.changed);
   await untilIndexed(database);
   await database.query('checkpoint');
-  const reverted = await timed(() => revert(target, jobId, tenth));
+  const reverted = await timed(() => runExpecting(url, jobId, { updated: tenth }, 'revert?run=1'));
   const mean = ([one, other]: number[]) => (one! + other!) / 2;
   return { kept: mean(kept), notKept: mean(notKept), replaced, changed, reverted, bytesPerVersion };
-}
-
-/** Reverts the only run of a job. @throws Error unless it changes as many products as expected */
-async function revert({ url }: FeedTarget, jobId: string, expected: number): Promise<void> {
-  const { body } = await ask(`${url}/jobs/${jobId}/revert?run=1`, {
-    method: 'POST',
-    headers: { 'x-api-key': apiKey },
-  });
-  const { summary } = JSON.parse(body) as { summary?: { updated: number } };
-  if (summary?.updated !== expected) throw new Error(`revert of ${jobId}: got ${body.slice(0, 1_000)}`);
 }
 
 /** Bytes on disk per version, indexes included. */

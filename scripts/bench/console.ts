@@ -1,13 +1,13 @@
-import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { launchChromium } from '../chromium';
-import { connectTo, median, startServiceProcess } from '../service-process';
+import { median } from '../service-process';
 import { fillCatalog } from './catalog-data';
-import { ask, quantile } from './measure';
+import { feedForm, runExpecting, uploadFeed } from './feed-requests';
+import { quantile, timeGet } from './measure';
 import { untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
+import { apiKey, withService, type Service } from './servers';
 
-const key = 'key-of-the-benchmark';
 const leastRounds = 5;
 /** The console waits for the end of a word. */
 const pauseMilliseconds = 250;
@@ -41,20 +41,18 @@ export async function measureConsole(context: BenchContext): Promise<Measurement
   const { quick, folder, log } = context;
   const rounds = Math.max(context.rounds, leastRounds);
   const products = context.products ?? (quick ? 100_000 : 1_000_000);
-  const dataDir = join(folder, 'data');
-  const service = await startServiceProcess(dataDir, { API_KEYS: key });
   const browser = await launchChromium();
-  try {
-    const database = await connectTo(dataDir);
+  const measure = async ({ url, database }: Service) => {
     await fillCatalog(products, (sql) => database.query(sql));
     await untilIndexed(database);
-    await database.end();
-    await loadFeed(service.url);
+    const form = feedForm('One product', new Blob(['sku,product_name\nA-1,Tent\n'], { type: 'text/csv' }));
+    // The overview is about feeds with runs, which the filled catalog lacks.
+    await runExpecting(url, (await uploadFeed(url, form)).jobId);
     log(`${products.toLocaleString('en')} products`);
-    const bytes = await sentBytes(service.url);
+    const bytes = await sentBytes(url);
     const values: Record<string, number[]> = {};
     for (let round = 0; round < rounds; round++) {
-      const measured = await measureRound(browser, service.url, round);
+      const measured = await measureRound(browser, url, round);
       for (const [name, value] of Object.entries(measured)) (values[name] ??= []).push(value);
     }
     for (const [name, each] of Object.entries(values)) log(`${name}: ${median(each).toFixed(1)}`);
@@ -62,28 +60,19 @@ export async function measureConsole(context: BenchContext): Promise<Measurement
       ...describe(values, `${products.toLocaleString('en')} products`),
       measurement('first view: page, script and styles, as sent', 'kB', [bytes / 1000], within(300)),
     ];
+  };
+  try {
+    return await withService(folder, measure);
   } finally {
     await browser.close();
-    await service.stop();
   }
-}
-
-/** Loads one product: the overview is about feeds with runs, which the filled catalog lacks. */
-async function loadFeed(url: string): Promise<void> {
-  const form = new FormData();
-  form.append('partner_name', 'One product');
-  form.append('file', new Blob(['sku,product_name\nA-1,Tent\n'], { type: 'text/csv' }), 'feed.csv');
-  const post = (path: string, body?: FormData) =>
-    fetch(url + path, { method: 'POST', headers: { 'x-api-key': key }, body });
-  const receipt = (await (await post('/feeds/upload', form)).json()) as { validation_job_id: string };
-  await post(`/jobs/${receipt.validation_job_id}/run`);
 }
 
 async function measureRound(browser: Browser, url: string, round: number): Promise<Record<string, number>> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
   const page = await context.newPage();
   const emptyFrames = await framesOf(page, 60, '');
-  await page.addInitScript(`sessionStorage.setItem('api-key', '${key}')`);
+  await page.addInitScript(`sessionStorage.setItem('api-key', '${apiKey}')`);
   const open = async (path: string, fact: string) => {
     await page.goto(`${url}/console${path}`, { waitUntil: 'commit' });
     return untilShown(page, fact);
@@ -145,11 +134,7 @@ const framesOf = (page: Page, count: number, step: string) =>
 
 /** Milliseconds of the search itself, without a browser. */
 async function timeOf(url: string, text: string): Promise<number> {
-  const startedAt = performance.now();
-  const path = `/products?${new URLSearchParams({ q: text, limit: '50' }).toString()}`;
-  const { status, body } = await ask(url + path, { headers: { 'x-api-key': key } });
-  if (status !== 200) throw new Error(`GET ${path}: ${status} ${body}`);
-  return performance.now() - startedAt;
+  return timeGet(`${url}/products?${new URLSearchParams({ q: text, limit: '50' }).toString()}`);
 }
 
 /** Returns the bytes of the bodies of the first view, as a browser is sent them. */

@@ -1,25 +1,19 @@
 import { execFileSync } from 'node:child_process';
-import { createReadStream, mkdirSync, openAsBlob, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { createReadStream, statSync } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { productColumns } from '../../src/feed-format/columns';
-import { connectTo, socketFolder, startServiceProcess } from '../service-process';
+import { socketFolder } from '../service-process';
 import { writeFeeds, type Feeds } from './etl-feeds';
-import { ask, psqlVersion, quantile, startPacedRequests, timed, watchMemory, withPriority } from './measure';
+import { runExpecting, sendFeed } from './feed-requests';
+import { psqlVersion, quantile, startPacedRequests, timed, watchMemory, withPriority } from './measure';
 import { fillNeighbors, neighborsCount, untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
-
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
+import { keyHeader, withService, type Service } from './servers';
 
 /** The service of one round, and its identifiers. */
-interface Round {
-  url: string;
-  pid: number;
-  dataDir: string;
-  database: Client;
+interface Round extends Service {
   feeds: Feeds;
   /** Minimum seconds of a measurement beside a run: enough for a p99. */
   watchSeconds: number;
@@ -48,21 +42,11 @@ export async function measureEtl(context: BenchContext): Promise<Measurement[]> 
 }
 
 async function measureRound({ folder, quick, log }: BenchContext, feeds: Feeds): Promise<Figures> {
-  const dataDir = join(folder, 'data');
-  mkdirSync(dataDir);
-  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
-  try {
-    const database = await connectTo(dataDir);
-    await fillNeighbors(database, feeds.rows);
-    const { url, pid } = service;
-    const round = { url, pid, dataDir, database, feeds, watchSeconds: quick ? 3 : 15, log };
-    const figures = { ...(await measureSteps(round)), ...(await measureWhileBusy(round)) };
-    await database.end();
-    return figures;
-  } finally {
-    await service.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
+  return withService(folder, async (service) => {
+    await fillNeighbors(service.database, feeds.rows);
+    const round = { ...service, feeds, watchSeconds: quick ? 3 : 15, log };
+    return { ...(await measureSteps(round)), ...(await measureWhileBusy(round)) };
+  });
 }
 
 /** Runs the steps one after the other, without other load. */
@@ -81,20 +65,22 @@ async function measureSteps(round: Round): Promise<Figures> {
     round.log(`${name}: ${seconds.toFixed(1)} s, ${figures[`memory: ${name}`]!.toFixed(0)} MB`);
   };
 
-  await step('upload', () => upload(round, 'Bench', feeds.base));
-  await upload(round, 'Bench', feeds.changed);
-  await step('first', () => work(round, 'JV00001', 'run', { inserted: rows }));
+  await step('upload', () => sendFeed(round.url, 'Bench', feeds.base));
+  await sendFeed(round.url, 'Bench', feeds.changed);
+  await step('first', () => runExpecting(round.url, 'JV00001', { inserted: rows }));
   figures.indexed = await timed(() => untilIndexed(database));
   await database.query('vacuum analyze');
   figures.insert = await measureInsert(round);
   await database.query('checkpoint');
   figures.copy = await copyIntoTextTable(round);
   round.log(`\\copy: ${figures.copy.toFixed(1)} s`);
-  await step('unchanged', () => work(round, 'JV00001', 'run', { unchanged: rows }));
-  await step('changed', () => work(round, 'JV00002', 'run', { updated: tenth, unchanged: rows - tenth }));
-  await step('plan', () => work(round, 'JV00001', 'plan', { updated: tenth }));
-  await upload(round, 'Bench with bad rows', feeds.bad);
-  await step('bad', () => work(round, 'JV00003', 'run', { inserted: rows - tenth, skipped: tenth }));
+  await step('unchanged', () => runExpecting(round.url, 'JV00001', { unchanged: rows }));
+  await step('changed', () =>
+    runExpecting(round.url, 'JV00002', { updated: tenth, unchanged: rows - tenth }),
+  );
+  await step('plan', () => runExpecting(round.url, 'JV00001', { updated: tenth }, 'plan'));
+  await sendFeed(round.url, 'Bench with bad rows', feeds.bad);
+  await step('bad', () => runExpecting(round.url, 'JV00003', { inserted: rows - tenth, skipped: tenth }));
   await step('rejects', () => downloadRejects(round, 'JV00003'));
   return figures;
 }
@@ -113,16 +99,16 @@ async function measureWhileBusy(round: Round): Promise<Figures> {
         `${health.length} x GET /health, p99 ${quantile(health, 0.99).toFixed(1)}, max ${figures[`health: ${name}`]!.toFixed(1)} ms`,
     );
   };
-  await upload(round, 'Another', round.feeds.base);
+  await sendFeed(round.url, 'Another', round.feeds.base);
   await round.database.query('checkpoint');
   // Warm-up.
   await watchAnswers({ ...round, watchSeconds: 2 }, () => sleep(2_000));
   await watch('idle', () => sleep(round.watchSeconds * 1000));
-  await watch('first', () => work(round, 'JV00004', 'run', { inserted: rows }));
+  await watch('first', () => runExpecting(round.url, 'JV00004', { inserted: rows }));
   // Their last run was that of the changed feed.
-  await watch('unchanged', () => work(round, 'JV00002', 'run', { unchanged: rows }));
+  await watch('unchanged', () => runExpecting(round.url, 'JV00002', { unchanged: rows }));
   let turn = 0;
-  await watch('changed', () => work(round, `JV0000${(turn++ % 2) + 1}`, 'run', { updated: rows / 10 }));
+  await watch('changed', () => runExpecting(round.url, `JV0000${(turn++ % 2) + 1}`, { updated: rows / 10 }));
   return figures;
 }
 
@@ -134,13 +120,11 @@ async function watchAnswers(
   return withPriority(async () => {
     const products = startPacedRequests({
       url: `${url}/products`,
-      headers,
       connections: 4,
       requestsPerSecond: 50,
     });
     const health = startPacedRequests({
       url: `${url}/health`,
-      headers,
       connections: 1,
       requestsPerSecond: 20,
     });
@@ -151,34 +135,8 @@ async function watchAnswers(
   });
 }
 
-async function upload({ url }: Round, partnerName: string, file: string): Promise<void> {
-  const form = new FormData();
-  form.set('partner_name', partnerName);
-  form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
-  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
-  if (response.status !== 201) throw new Error(await response.text());
-}
-
-/** Runs or plans a job. @throws Error if its counters are not those expected */
-async function work(
-  { url }: Round,
-  jobId: string,
-  what: 'run' | 'plan',
-  expected: Record<string, number>,
-): Promise<void> {
-  const { body } = await ask(`${url}/jobs/${jobId}/${what}`, { method: 'POST', headers });
-  const { summary } = JSON.parse(body) as { summary?: Record<string, number> };
-  for (const [counter, count] of Object.entries(expected)) {
-    if (summary?.[counter] !== count) {
-      throw new Error(
-        `${what} of ${jobId}: expected ${JSON.stringify(expected)}, got ${body.slice(0, 1000)}`,
-      );
-    }
-  }
-}
-
 async function downloadRejects({ url, feeds }: Round, jobId: string): Promise<void> {
-  const response = await fetch(`${url}/jobs/${jobId}/rejects.csv`, { headers });
+  const response = await fetch(`${url}/jobs/${jobId}/rejects.csv`, { headers: keyHeader });
   const [quote, lineFeed] = Buffer.from('"\n');
   let records = 0;
   let isQuoted = false;

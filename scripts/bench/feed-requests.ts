@@ -1,42 +1,47 @@
 import { openAsBlob } from 'node:fs';
 import { ask } from './measure';
+import { keyHeader } from './servers';
 
-/** A service and a key that it accepts. */
-export interface FeedTarget {
-  url: string;
-  apiKey: string;
+/** Builds the form of a feed. @param fields - `mode`, `format` */
+export function feedForm(partnerName: string, content: Blob, fields: Record<string, string> = {}): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ partner_name: partnerName, ...fields })) form.set(name, value);
+  form.set('file', content, 'feed.csv');
+  return form;
+}
+
+/** Uploads a feed. @returns the ids of the feed and of its validation job */
+export async function uploadFeed(url: string, form: FormData): Promise<{ feedId: string; jobId: string }> {
+  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers: keyHeader, body: form });
+  const body = await response.text();
+  if (response.status !== 201) throw new Error(body);
+  const { feed_id, validation_job_id } = JSON.parse(body) as { feed_id: string; validation_job_id: string };
+  return { feedId: feed_id, jobId: validation_job_id };
 }
 
 /** Uploads a feed file. @returns the id of its validation job */
 export async function sendFeed(
-  target: FeedTarget,
+  url: string,
   partnerName: string,
   file: string,
-  mode?: string,
+  fields?: Record<string, string>,
 ): Promise<string> {
-  const form = new FormData();
-  form.set('partner_name', partnerName);
-  if (mode !== undefined) form.set('mode', mode);
-  form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
-  const headers = { 'x-api-key': target.apiKey };
-  const response = await fetch(`${target.url}/feeds/upload`, { method: 'POST', headers, body: form });
-  const body = await response.text();
-  if (response.status !== 201) throw new Error(body);
-  return (JSON.parse(body) as { validation_job_id: string }).validation_job_id;
+  const content = await openAsBlob(file, { type: 'text/csv' });
+  return (await uploadFeed(url, feedForm(partnerName, content, fields))).jobId;
 }
 
 /** Runs a job. @throws Error unless its counters are the expected ones: otherwise something else was measured */
 export async function runExpecting(
-  { url, apiKey }: FeedTarget,
+  url: string,
   jobId: string,
-  expected: Record<string, number>,
+  expected: Record<string, number> = {},
+  action = 'run',
 ): Promise<void> {
-  const { body } = await ask(`${url}/jobs/${jobId}/run`, {
-    method: 'POST',
-    headers: { 'x-api-key': apiKey },
-  });
+  const { body } = await ask(`${url}/jobs/${jobId}/${action}`, { method: 'POST', headers: keyHeader });
   const { summary } = JSON.parse(body) as { summary?: Record<string, number> };
-  for (const [counter, count] of Object.entries(expected)) {
-    if (summary?.[counter] !== count) throw new Error(`run of ${jobId}: got ${body.slice(0, 1_000)}`);
-  }
+  const isExpected = Object.entries(expected).every(([counter, count]) => summary?.[counter] === count);
+  if (!summary || !isExpected)
+    throw new Error(
+      `${action} of ${jobId}: expected ${JSON.stringify(expected)}, got ${body.slice(0, 1_000)}`,
+    );
 }

@@ -1,11 +1,11 @@
-import { mkdirSync, openAsBlob, rmSync } from 'node:fs';
-import { join } from 'node:path';
+import { openAsBlob } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
-import { connectTo, startServiceProcess, startWorkerProcess, type WorkerProcess } from '../service-process';
+import { startWorkerProcess, type WorkerProcess } from '../service-process';
+import { feedForm, uploadFeed } from './feed-requests';
 import { ask } from './measure';
+import { keyHeader, withService, type Service } from './servers';
 
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
 /** Polling interval, the precision of measured times. */
 const lookMilliseconds = 10;
 const patienceMilliseconds = 300_000;
@@ -24,37 +24,27 @@ export class Fleet {
   readonly workers: WorkerProcess[] = [];
 
   private constructor(
-    private readonly dataDir: string,
-    private readonly api: Awaited<ReturnType<typeof startServiceProcess>>,
-    readonly database: Client,
+    private readonly api: Service,
+    readonly database: Client = api.database,
   ) {}
 
   /** Calls `work` with a fleet in a temporary folder. */
-  static async with<T>(folder: string, work: (fleet: Fleet) => Promise<T>): Promise<T> {
-    const dataDir = join(folder, 'data');
-    mkdirSync(dataDir);
-    const api = await startServiceProcess(dataDir, {
-      API_KEYS: headers['x-api-key'],
-      QUEUE_WORKER: 'off',
-      MAX_CONCURRENT_UPLOADS: String(concurrentUploads),
-    });
-    try {
-      const fleet = new Fleet(dataDir, api, await connectTo(dataDir));
+  static with<T>(folder: string, work: (fleet: Fleet) => Promise<T>): Promise<T> {
+    const settings = { QUEUE_WORKER: 'off', MAX_CONCURRENT_UPLOADS: String(concurrentUploads) };
+    const employ = async (api: Service) => {
+      const fleet = new Fleet(api);
       try {
         return await work(fleet);
       } finally {
         await fleet.employ(0);
-        await fleet.database.end();
       }
-    } finally {
-      await api.stop();
-      rmSync(dataDir, { recursive: true, force: true });
-    }
+    };
+    return withService(folder, employ, settings);
   }
 
   /** Starts or stops workers to reach this number. */
   async employ(count: number): Promise<void> {
-    while (this.workers.length < count) this.workers.push(await startWorkerProcess(this.dataDir));
+    while (this.workers.length < count) this.workers.push(await startWorkerProcess(this.api.dataDir));
     await Promise.all(this.workers.splice(count).map((worker) => worker.end('SIGTERM')));
   }
 
@@ -72,13 +62,7 @@ export class Fleet {
 
   /** @returns the number of the feed's validation job */
   async upload(partnerName: string, content: Blob): Promise<number> {
-    const form = new FormData();
-    form.set('partner_name', partnerName);
-    form.set('file', content, 'feed.csv');
-    const response = await fetch(`${this.api.url}/feeds/upload`, { method: 'POST', headers, body: form });
-    if (response.status !== 201) throw new Error(await response.text());
-    const { validation_job_id } = (await response.json()) as { validation_job_id: string };
-    return Number(validation_job_id.slice(2));
+    return Number((await uploadFeed(this.api.url, feedForm(partnerName, content))).jobId.slice(2));
   }
 
   async uploadFile(partnerName: string, file: string): Promise<number> {
@@ -96,7 +80,7 @@ export class Fleet {
       const queuedAt = Date.now();
       const { status, body } = await ask(`${this.api.url}/jobs/JV${String(jobId).padStart(5, '0')}/run`, {
         method: 'POST',
-        headers: { ...headers, prefer: 'respond-async' },
+        headers: { ...keyHeader, prefer: 'respond-async' },
       });
       if (status !== 202) throw new Error(`run of ${jobId}: ${status} ${body}`);
       return { jobId, queuedAt };

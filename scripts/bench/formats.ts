@@ -1,13 +1,9 @@
-import { mkdirSync, openAsBlob, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { connectTo, startServiceProcess } from '../service-process';
 import { writeFormattedFeeds, type FormattedFeed } from './etl-feeds';
-import { ask } from './measure';
+import { runExpecting, sendFeed } from './feed-requests';
 import { untilIndexed } from './neighbors';
 import { watchProcessors } from './processor-time';
 import type { BenchContext, Measurement } from './report';
-
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
+import { withService } from './servers';
 
 /** The one that the others are compared with. */
 const limitFormat = 'standard';
@@ -46,50 +42,20 @@ async function measureRound(
   { folder, log }: BenchContext,
   feeds: readonly FormattedFeed[],
 ): Promise<Record<string, number>> {
-  const dataDir = join(folder, 'data');
-  mkdirSync(dataDir);
-  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
-  try {
-    const database = await connectTo(dataDir);
+  return withService(folder, async ({ url, pid, database }) => {
     const seconds: Record<string, number> = {};
     // Compiles what all of them need.
-    for (const feed of feeds) await load(service.url, `Warm ${feed.format}`, feed.warmUp, feed.format);
+    for (const { format, warmUp } of feeds)
+      await runExpecting(url, await sendFeed(url, `Warm ${format}`, warmUp, { format }));
     for (const { format, path, rows } of feeds) {
       await untilIndexed(database);
       await database.query('checkpoint');
-      const jobId = await upload(service.url, `Bench ${format}`, path, format);
-      const taken = watchProcessors(service.pid);
-      await run(service.url, jobId, rows);
+      const jobId = await sendFeed(url, `Bench ${format}`, path, { format });
+      const taken = watchProcessors(pid);
+      await runExpecting(url, jobId, { inserted: rows });
       seconds[format] = taken() / 1000;
       log(`${format}: ${seconds[format].toFixed(2)} s of processor time`);
     }
-    await database.end();
     return seconds;
-  } finally {
-    await service.stop();
-    rmSync(dataDir, { recursive: true, force: true });
-  }
-}
-
-async function load(url: string, partnerName: string, file: string, format: string): Promise<void> {
-  await run(url, await upload(url, partnerName, file, format));
-}
-
-/** @returns the id of its job */
-async function upload(url: string, partnerName: string, file: string, format: string): Promise<string> {
-  const form = new FormData();
-  form.set('partner_name', partnerName);
-  form.set('format', format);
-  form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
-  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
-  if (response.status !== 201) throw new Error(await response.text());
-  return ((await response.json()) as { validation_job_id: string }).validation_job_id;
-}
-
-/** @param inserted - the number of rows that must be inserted; absent: any */
-async function run(url: string, jobId: string, inserted?: number): Promise<void> {
-  const { body } = await ask(`${url}/jobs/${jobId}/run`, { method: 'POST', headers });
-  const { summary } = JSON.parse(body) as { summary?: { inserted: number } };
-  if (!summary || (inserted !== undefined && summary.inserted !== inserted))
-    throw new Error(`run of ${jobId}: ${body.slice(0, 1000)}`);
+  });
 }

@@ -1,13 +1,12 @@
-import { mkdirSync, openAsBlob } from 'node:fs';
-import { join } from 'node:path';
 import type { Client } from 'pg';
-import { connectTo, median, startServiceProcess } from '../service-process';
+import { median } from '../service-process';
 import { writeFeeds } from './etl-feeds';
-import { ask, timed } from './measure';
+import { runExpecting, sendFeed } from './feed-requests';
+import { timed, timeGet } from './measure';
 import { untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
+import { withService } from './servers';
 
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
 const asked = 20;
 
 const pages: Record<string, string> = {
@@ -26,22 +25,18 @@ export async function measureGrowth({ quick, products, folder, log }: BenchConte
   const rows = products ? Math.round(products / partners) : quick ? 50_000 : 1_000_000;
   const looks = new Set(quick ? [1, 3] : [1, 5, 10]);
   const feeds = await writeFeeds(folder, rows);
-  const dataDir = join(folder, 'data');
-  mkdirSync(dataDir);
-  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
   const measurements: Measurement[] = [];
   const note = (name: string, unit: string, value: number) => {
     measurements.push({ part: 'growth', name, unit, values: [value] });
     log(`${name}: ${value.toPrecision(4)} ${unit}`);
   };
-  try {
-    const database = await connectTo(dataDir);
+  await withService(folder, async ({ url, database }) => {
     for (let partner = 1; partner <= partners; partner++) {
       const at = `${(partner * rows).toLocaleString('en')} products`;
-      const jobId = await upload(service.url, `Growth ${partner}`, feeds.base);
+      const jobId = await sendFeed(url, `Growth ${partner}`, feeds.base);
       await untilIndexed(database);
       await database.query('checkpoint');
-      const load = await logged(database, () => run(service.url, jobId));
+      const load = await logged(database, () => runExpecting(url, jobId));
       note(`first load of the last ${rows.toLocaleString('en')} of ${at}`, 's', load.seconds);
       if (!looks.has(partner)) continue;
       await untilIndexed(database);
@@ -50,17 +45,12 @@ export async function measureGrowth({ quick, products, folder, log }: BenchConte
       for (const [name, bytes] of Object.entries(await sizes(database))) {
         note(`${name}, a product, at ${at}`, 'bytes', bytes / (partner * rows));
       }
-      await measureReruns(service.url, database, feeds, (name, unit, value) =>
-        note(`${name} at ${at}`, unit, value),
-      );
+      await measureReruns(url, database, feeds, (name, unit, value) => note(`${name} at ${at}`, unit, value));
       for (const [name, path] of Object.entries(pages)) {
-        note(`${name} at ${at}`, 'ms', await latency(service.url + path));
+        note(`${name} at ${at}`, 'ms', await latency(url + path));
       }
     }
-    await database.end();
-  } finally {
-    await service.stop();
-  }
+  });
   return measurements;
 }
 
@@ -71,12 +61,12 @@ async function measureReruns(
   note: (name: string, unit: string, value: number) => void,
 ): Promise<void> {
   const [changed, base] = [
-    await upload(url, 'Growth 1', feeds.changed),
-    await upload(url, 'Growth 1', feeds.base),
+    await sendFeed(url, 'Growth 1', feeds.changed),
+    await sendFeed(url, 'Growth 1', feeds.base),
   ];
   await database.query('checkpoint');
   const historyBefore = await historyBytes(database);
-  const update = await logged(database, () => run(url, changed));
+  const update = await logged(database, () => runExpecting(url, changed));
   note('run with 10% changed', 's', update.seconds);
   note('WAL of that run, a changed row', 'bytes', update.bytes / (feeds.rows / 10));
   note(
@@ -84,11 +74,11 @@ async function measureReruns(
     'bytes',
     ((await historyBytes(database)) - historyBefore) / (feeds.rows / 10),
   );
-  await run(url, base);
+  await runExpecting(url, base);
   await untilIndexed(database);
   await database.query('vacuum analyze');
   await database.query('checkpoint');
-  note('unchanged run', 's', (await logged(database, () => run(url, base))).seconds);
+  note('unchanged run', 's', (await logged(database, () => runExpecting(url, base))).seconds);
 }
 
 /** @returns duration of the work, and bytes of WAL */
@@ -127,27 +117,6 @@ async function historyBytes(database: Client): Promise<number> {
 
 async function latency(url: string): Promise<number> {
   const values: number[] = [];
-  for (let count = 0; count < asked; count++) {
-    const seconds = await timed(async () => {
-      const { status, body } = await ask(url, { headers });
-      if (status !== 200) throw new Error(body);
-    });
-    values.push(seconds * 1000);
-  }
+  for (let count = 0; count < asked; count++) values.push(await timeGet(url));
   return median(values);
-}
-
-async function upload(url: string, partnerName: string, file: string): Promise<string> {
-  const form = new FormData();
-  form.set('partner_name', partnerName);
-  form.set('file', await openAsBlob(file, { type: 'text/csv' }), 'feed.csv');
-  const response = await fetch(`${url}/feeds/upload`, { method: 'POST', headers, body: form });
-  if (response.status !== 201) throw new Error(await response.text());
-  return ((await response.json()) as { validation_job_id: string }).validation_job_id;
-}
-
-async function run(url: string, jobId: string): Promise<void> {
-  const { body } = await ask(`${url}/jobs/${jobId}/run`, { method: 'POST', headers });
-  const { status } = JSON.parse(body) as { status?: string };
-  if (status !== 'completed') throw new Error(body);
 }

@@ -1,11 +1,7 @@
-import { mkdirSync } from 'node:fs';
 import { Agent } from 'node:http';
-import { join } from 'node:path';
-import { connectTo, startServiceProcess } from '../service-process';
-import { ask, quantile } from './measure';
+import { quantile, timeGet } from './measure';
 import type { BenchContext, Measurement } from './report';
-
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
+import { withService } from './servers';
 
 const days = 30;
 const versions = 400;
@@ -66,11 +62,7 @@ const requests = 100;
 /** Measures reads of the history of a partner with 100,000 products, one after the other. */
 export async function measureHistory({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const products = quick ? 10_000 : 100_000;
-  const dataDir = join(folder, 'data');
-  mkdirSync(dataDir);
-  const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
-  const database = await connectTo(dataDir);
-  try {
+  return withService(folder, async ({ url, database }) => {
     for (const statement of fillSql(products).split(/;\n(?=\s*vacuum)/)) await database.query(statement);
     const { rows } = await database.query<{ middle: number; first: number }>(
       'select min(product_id) as first, min(product_id) + $1 as middle from products',
@@ -113,28 +105,20 @@ export async function measureHistory({ quick, rounds, folder, log }: BenchContex
     const measured: Measurement[] = [];
     for (const [name, path, milliseconds] of asked) {
       const values: number[] = [];
-      for (let round = 0; round < rounds; round++) values.push(await p99Of(service.url + path));
+      for (let round = 0; round < rounds; round++) values.push(await p99Of(url + path));
       log(`${name}: p99 ${values.map((value) => value.toFixed(2)).join(', ')} ms`);
       const target = { kind: 'at most', value: milliseconds } as const;
       measured.push({ part: 'history', name: `${name}, p99`, unit: 'ms', values, target });
     }
     return measured;
-  } finally {
-    await database.end();
-    await service.stop();
-  }
+  });
 }
 
 /** @returns milliseconds */
 async function p99Of(url: string): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const latencies: number[] = [];
-  for (let number = 0; number < requests; number++) {
-    const startedAt = performance.now();
-    const { status, body } = await ask(url, { headers, agent });
-    if (status !== 200) throw new Error(`GET ${url}: ${status} ${body}`);
-    latencies.push(performance.now() - startedAt);
-  }
+  for (let number = 0; number < requests; number++) latencies.push(await timeGet(url, agent));
   agent.destroy();
   return quantile(latencies, 0.99);
 }

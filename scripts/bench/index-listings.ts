@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import { median } from '../service-process';
-import { ask } from './measure';
+import { timeGet } from './measure';
 import type { Measurement } from './report';
 
 /** Listings that partners and shops request often, in the catalog of `fillNeighbors`. */
@@ -38,14 +38,14 @@ const shownMilliseconds = 3;
  */
 export async function measureListings(
   database: Client,
-  { url, key, log }: { url: string; key: string; log: (line: string) => void },
+  { url, log }: { url: string; log: (line: string) => void },
 ): Promise<Measurement[]> {
   const { rows: indexes } = await database.query<{ name: string }>(
     "select indexname as name from pg_indexes where tablename = 'products' order by indexname",
   );
   const timeAll = async () => {
     const times: Record<string, number> = {};
-    for (const [name, path] of Object.entries(listings)) times[name] = await time(url + path, key);
+    for (const [name, path] of Object.entries(listings)) times[name] = await time(url + path);
     return times;
   };
   // Warm-up.
@@ -87,13 +87,10 @@ export async function measureListings(
 }
 
 /** Returns the median time of a request, in milliseconds. */
-async function time(url: string, key: string): Promise<number> {
+async function time(url: string): Promise<number> {
   const times: number[] = [];
   while (times.length < requests) {
-    const startedAt = performance.now();
-    const { status, body } = await ask(url, { headers: { 'x-api-key': key } });
-    times.push(performance.now() - startedAt);
-    if (status !== 200 && status !== 503 && status !== 404) throw new Error(`${url}: ${body}`);
+    times.push(await timeGet(url, undefined, [200, 404, 503]));
     if (times.at(-1)! > slowMilliseconds) break;
   }
   return times.length === requests ? median(times) : times.at(-1)!;

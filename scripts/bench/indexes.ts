@@ -1,16 +1,14 @@
-import { mkdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Client } from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { createReadStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import { productColumns } from '../../src/feed-format/columns';
-import { connectTo, startServiceProcess } from '../service-process';
 import { writeFeeds } from './etl-feeds';
 import { measureListings } from './index-listings';
 import { timed } from './measure';
 import { fillNeighbors, neighborsCount } from './neighbors';
 import type { BenchContext, Measurement } from './report';
+import { withService } from './servers';
 
 /** Index of `products`; `create` has the placeholders `%name` and `%table`. */
 interface Index {
@@ -29,7 +27,6 @@ interface Cost {
   megabytes: number;
 }
 
-const key = 'key-of-the-benchmark';
 const primaryKeyAlone = 'primary key alone';
 const allIndexes = 'all indexes';
 
@@ -48,13 +45,9 @@ export async function measureIndexes({
 }: BenchContext): Promise<Measurement[]> {
   const rows = quick ? 10_000 : Math.min(products, 1_000_000);
   const { base } = await writeFeeds(folder, rows);
-  const dataDir = join(folder, 'data');
-  mkdirSync(dataDir);
-  const service = await startServiceProcess(dataDir, { API_KEYS: key });
-  const database = await connectTo(dataDir);
-  try {
+  return withService(folder, async ({ url, database }) => {
     await fillNeighbors(database, products);
-    const listings = await measureListings(database, { url: service.url, key, log });
+    const listings = await measureListings(database, { url, log });
     await copyRows(database, base);
     const indexes = await listIndexes(database);
     const trials: Record<string, Index[]> = {
@@ -75,10 +68,7 @@ export async function measureIndexes({
       }
     }
     return [...listings, ...describe(costs, rows, products)];
-  } finally {
-    await database.end();
-    await service.stop();
-  }
+  });
 }
 
 const productsCopied = productColumns.join(', ');

@@ -3,6 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { keyHeader } from './servers';
 
 /** @returns seconds */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
@@ -47,10 +48,21 @@ export function ask(
   });
 }
 
+/** Sends a GET with the key. @returns the milliseconds until its whole response. @throws Error on a status other than these */
+export async function timeGet(
+  url: string,
+  agent?: Agent,
+  statuses: readonly number[] = [200],
+): Promise<number> {
+  const startedAt = performance.now();
+  const { status, body } = await ask(url, { headers: keyHeader, agent });
+  if (!statuses.includes(status)) throw new Error(`GET ${url}: ${status} ${body}`);
+  return performance.now() - startedAt;
+}
+
 /** Open-loop load: requests at a constant rate. */
 export interface Pace {
   url: string;
-  headers: Record<string, string>;
   connections: number;
   requestsPerSecond: number;
 }
@@ -75,8 +87,7 @@ export function startPacedRequests(pace: Pace): { stop(): Promise<number[]> } {
       if (early > 0) await sleep(early, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) break;
       const askedAt = early > 0 ? performance.now() : turn;
-      const { status, body } = await ask(pace.url, { headers: pace.headers, agent });
-      if (status !== 200) throw new Error(`GET ${pace.url}: ${status} ${body}`);
+      await timeGet(pace.url, agent);
       milliseconds.push(performance.now() - askedAt);
     }
     agent.destroy();
@@ -111,6 +122,15 @@ export async function withPriority<T>(work: () => Promise<T>): Promise<T> {
   } finally {
     set(constants.priority.PRIORITY_NORMAL);
   }
+}
+
+/** Reads the default page at a constant rate during `work`. @returns latencies in milliseconds */
+export function watchReads(url: string, work: () => Promise<unknown>): Promise<number[]> {
+  return withPriority(async () => {
+    const reads = startPacedRequests({ url: `${url}/products`, connections: 4, requestsPerSecond: 100 });
+    await work();
+    return reads.stop();
+  });
 }
 
 /**

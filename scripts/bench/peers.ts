@@ -11,9 +11,8 @@ import { untilIndexed } from './neighbors';
 import { startListener, withLoad } from './processes';
 import type { PeerSettings } from './peers/peer';
 import type { BenchContext, Measurement } from './report';
-import { apiKey, watchBoth, type Watch } from './servers';
+import { apiKey, keyHeader, watchBoth, type Watch } from './servers';
 
-const headers = { 'x-api-key': apiKey };
 const partnerName = 'Bench';
 const connections = 50;
 
@@ -134,14 +133,14 @@ async function measureRound(
 
 async function startService(dataDir: string, feeds: Feeds): Promise<Subject> {
   const service = await startServiceProcess(dataDir, { API_KEYS: apiKey });
-  const target = { url: service.url, apiKey };
-  const base = await sendFeed(target, partnerName, feeds.base);
-  const changed = await sendFeed(target, partnerName, feeds.changed);
+  const { url } = service;
+  const base = await sendFeed(url, partnerName, feeds.base);
+  const changed = await sendFeed(url, partnerName, feeds.changed);
   const tenth = feeds.rows / 10;
   const runs = {
-    first: () => runExpecting(target, base, { inserted: feeds.rows }),
-    unchanged: () => runExpecting(target, base, { unchanged: feeds.rows }),
-    changed: () => runExpecting(target, changed, { updated: tenth, unchanged: feeds.rows - tenth }),
+    first: () => runExpecting(url, base, { inserted: feeds.rows }),
+    unchanged: () => runExpecting(url, base, { unchanged: feeds.rows }),
+    changed: () => runExpecting(url, changed, { updated: tenth, unchanged: feeds.rows - tenth }),
   };
   const database = await connectTo(dataDir);
   return {
@@ -187,7 +186,7 @@ async function startPeer(dataDir: string, feeds: Feeds, name: PeerName): Promise
       });
       const answer = await ask(`http://127.0.0.1:${port}/loads`, {
         method: 'POST',
-        headers: { ...headers, 'content-type': 'application/json' },
+        headers: { ...keyHeader, 'content-type': 'application/json' },
         body,
       });
       if (answer.body !== JSON.stringify({ rows: feeds.rows })) {
@@ -228,7 +227,10 @@ async function requireSameProducts(subjects: Record<SubjectName, Subject>, rows:
 /** @throws Error unless the default page and the first product are complete */
 async function requireFullPage(port: number): Promise<void> {
   const get = async (path: string) =>
-    JSON.parse((await ask(`http://127.0.0.1:${port}${path}`, { headers })).body) as Record<string, unknown>;
+    JSON.parse((await ask(`http://127.0.0.1:${port}${path}`, { headers: keyHeader })).body) as Record<
+      string,
+      unknown
+    >;
   const { items } = await get('/products');
   const { sku } = await get('/products/PR00001');
   if (!Array.isArray(items) || items.length !== 10 || typeof sku !== 'string')

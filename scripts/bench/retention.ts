@@ -1,16 +1,14 @@
-import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { openDatabase } from '../../src/db/database';
 import { prune } from '../../src/retention/prune';
 import { openObjectStore } from '../../src/storage/open-store';
-import { connectTo, socketFolder, startServiceProcess } from '../service-process';
+import { embeddedAddress } from '../service-process';
 import { fillCatalog } from './catalog-data';
-import { quantile, startPacedRequests, timed, withPriority } from './measure';
+import { quantile, timed, watchReads } from './measure';
 import type { BenchContext, Measurement } from './report';
+import { withService } from './servers';
 
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
 const megabyte = 1e6;
 
 /** Runs of each day of the year, and their row issues. */
@@ -48,11 +46,7 @@ export async function measureRetention({ quick, rounds, folder, log }: BenchCont
   const sizes = { full: [] as number[], again: [] as number[] };
   let removed = 0;
   for (let round = 0; round < rounds; round++) {
-    const dataDir = join(folder, `round-${round}`);
-    mkdirSync(dataDir);
-    const service = await startServiceProcess(dataDir, { API_KEYS: headers['x-api-key'] });
-    try {
-      const database = await connectTo(dataDir);
+    await withService(folder, async ({ url, dataDir, database }) => {
       await fillCatalog(products, (sql) => database.query(sql));
       await database.query(fillSql(jobs, issues));
       await database.query('vacuum analyze');
@@ -61,9 +55,9 @@ export async function measureRetention({ quick, rounds, folder, log }: BenchCont
       const before = await countOf(database);
       let seconds = 0;
       const pruneAll = async () => (seconds = await timed(() => pruneIn(dataDir)));
-      const latencies = await watchReads(service.url, pruneAll);
+      const latencies = await watchReads(url, pruneAll);
       const length = Math.max(seconds, 5);
-      const quiet = await watchReads(service.url, () => sleep(length * 1000));
+      const quiet = await watchReads(url, () => sleep(length * 1000));
       removed = before - (await countOf(database));
       beside.push(quantile(latencies, 0.99));
       idle.push(quantile(quiet, 0.99));
@@ -79,11 +73,7 @@ export async function measureRetention({ quick, rounds, folder, log }: BenchCont
       await database.query(fillSql(jobs, issues));
       sizes.again.push(await sizeOf(database));
       log(`row_issues: ${sizes.full.at(-1)!.toFixed(1)} MB, then ${sizes.again.at(-1)!.toFixed(1)} MB`);
-      await database.end();
-    } finally {
-      await service.stop();
-    }
-    rmSync(dataDir, { recursive: true, force: true });
+    });
   }
   const year = (365 * jobs * issues).toLocaleString('en');
   return [
@@ -106,24 +96,9 @@ export async function measureRetention({ quick, rounds, folder, log }: BenchCont
   ];
 }
 
-/** Sends requests at a constant rate during `work`. @returns milliseconds */
-function watchReads(url: string, work: () => Promise<unknown>): Promise<number[]> {
-  return withPriority(async () => {
-    const reads = startPacedRequests({
-      url: `${url}/products`,
-      headers,
-      connections: 4,
-      requestsPerSecond: 100,
-    });
-    await work();
-    return reads.stop();
-  });
-}
-
 /** Prunes as the service does once a day, on a connection of its own. */
 async function pruneIn(dataDir: string): Promise<void> {
-  const address = { host: socketFolder(dataDir), user: 'postgres', database: 'partner_catalog' };
-  const db = openDatabase(address, { applicationName: 'measurement', connectionsMax: 2 });
+  const db = openDatabase(embeddedAddress(dataDir), { applicationName: 'measurement', connectionsMax: 2 });
   const objectStore = await openObjectStore({ s3: undefined, dataDir });
   try {
     await prune({ db, objectStore, rules: { rowIssueDays: 90, historyDays: 400 } });

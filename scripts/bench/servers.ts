@@ -1,9 +1,10 @@
 import { chownSync, existsSync, mkdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Client, type ClientConfig } from 'pg';
 import { binaries, execute, serverAccount } from '../../src/embedded-postgres/files';
-import { embeddedAddress, startServiceProcess, type Build } from '../service-process';
+import { embeddedAddress, startServiceProcess, thisBuild, type Build } from '../service-process';
 import { watchPostgres, watchProcessors } from './processor-time';
 
 /** Where PostgreSQL runs: by `DATABASE_URL`, or started by the service. */
@@ -11,6 +12,7 @@ export const databaseKinds = ['external', 'embedded'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
 export const apiKey = 'key-of-the-benchmark';
+export const keyHeader = { 'x-api-key': apiKey };
 
 /** A build to measure. `settings`: its environment. */
 export interface MeasuredBuild {
@@ -23,6 +25,7 @@ export interface Service {
   port: number;
   url: string;
   pid: number;
+  dataDir: string;
   /** The time of `performance.now()` at which its process was started. */
   startedAt: number;
   address: ClientConfig;
@@ -38,7 +41,17 @@ export type Watch = () => () => { node: number; postgres: number };
 /** The server that the service of a production installation would use: that of Debian, else the embedded one's programs. */
 const debian = '/usr/lib/postgresql/15/bin';
 
-/** Calls `work` with the services, each with an empty database; external ones are on the same server. */
+/** Calls `work` with this build on a new embedded database. */
+export const withService = <T>(
+  folder: string,
+  work: (service: Service) => Promise<T>,
+  settings?: Record<string, string>,
+): Promise<T> =>
+  withServices('embedded', folder, { service: { build: thisBuild, settings } }, ({ service }) =>
+    work(service),
+  );
+
+/** Calls `work` with the services, each with an empty database; external ones are on the same server. Removes all data. */
 export async function withServices<Name extends string, T>(
   kind: DatabaseKind,
   folder: string,
@@ -48,11 +61,12 @@ export async function withServices<Name extends string, T>(
   const stops: (() => Promise<unknown>)[] = [];
   try {
     const external = kind === 'external' ? await startPostgres(join(folder, 'postgresql')) : undefined;
-    if (external) stops.push(external.stop);
+    if (external) stops.push(() => external.stop());
     const services: Partial<Record<Name, Service>> = {};
     for (const [name, { build, settings }] of Object.entries(builds) as [Name, MeasuredBuild][]) {
       const dataDir = join(folder, `${kind}-${name}`);
       mkdirSync(dataDir);
+      stops.push(() => rm(dataDir, { recursive: true }));
       const url = external && (await external.createDatabase(name));
       const address = url === undefined ? embeddedAddress(dataDir) : { connectionString: url };
       const given = Object.entries(settings ?? {}).map(([setting, value]) => `${setting}=${value}`);
@@ -68,6 +82,7 @@ export async function withServices<Name extends string, T>(
       stops.push(() => database.end());
       services[name] = {
         ...process,
+        dataDir,
         startedAt,
         port: Number(new URL(process.url).port),
         address,
@@ -120,7 +135,10 @@ async function startPostgres(cluster: string) {
       await client.end();
       return urlOf(name);
     },
-    stop: () => run('pg_ctl', 'stop', '--wait', '--silent', '--mode', 'fast'),
+    async stop() {
+      await run('pg_ctl', 'stop', '--wait', '--silent', '--mode', 'fast');
+      await rm(cluster, { recursive: true });
+    },
   };
 }
 

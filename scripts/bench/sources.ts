@@ -1,17 +1,14 @@
-import { mkdirSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
-import { connectTo, startServiceProcess } from '../service-process';
 import { fillCatalog } from './catalog-data';
-import { quantile, startPacedRequests, withPriority } from './measure';
+import { quantile, watchReads } from './measure';
 import type { BenchContext, Measurement } from './report';
+import { withService, type Service } from './servers';
 
 type Figures = Record<'queued' | 'busiest' | 'lastStart' | 'lastEnd' | 'places' | 'idle' | 'beside', number>;
 
-const headers = { 'x-api-key': 'key-of-the-benchmark' };
 const sourcesPerPartner = 10;
 /** Until a server responds, as one on the Internet does. */
 const responseMilliseconds = 100;
@@ -51,11 +48,9 @@ export async function measureSources({
   const figures: Figures[] = [];
   try {
     for (let round = 0; round < rounds; round++) {
-      const dataDir = join(folder, `round-${round}`);
-      mkdirSync(dataDir);
-      figures.push(await measureRound(dataDir, products, sources, server));
+      const measure = (service: Service) => measureRound(service, products, sources, server);
+      figures.push(await withService(folder, measure, { PRIVATE_ADDRESSES: 'on' }));
       log(JSON.stringify(figures.at(-1)));
-      rmSync(dataDir, { recursive: true, force: true });
     }
   } finally {
     server.close();
@@ -64,48 +59,24 @@ export async function measureSources({
 }
 
 async function measureRound(
-  dataDir: string,
+  { url, database }: Service,
   products: number,
   sources: number,
   server: Feeds,
 ): Promise<Figures> {
-  const service = await startServiceProcess(dataDir, {
-    API_KEYS: headers['x-api-key'],
-    PRIVATE_ADDRESSES: 'on',
-  });
-  try {
-    const database = await connectTo(dataDir);
-    await fillCatalog(products, (sql) => database.query(sql));
-    await database.query(fillSql(sources, server.url));
-    await database.query('vacuum analyze');
-    await database.query('checkpoint');
-    const quiet = await watchReads(service.url, () => sleep(idleSeconds * 1000));
-    const { rows } = await database.query<{ due: Date }>(
-      'update sources set next_slot_at = clock_timestamp() returning next_slot_at as due',
-    );
-    const due = rows[0]!.due;
-    server.reset();
-    const busy = await watchReads(service.url, () => allFetched(database, sources));
-    const times = await readTimes(database, due);
-    await database.end();
-    return { ...times, places: server.busy(), idle: quantile(quiet, 0.99), beside: quantile(busy, 0.99) };
-  } finally {
-    await service.stop();
-  }
-}
-
-/** Sends requests at a constant rate during `work`. @returns milliseconds */
-function watchReads(url: string, work: () => Promise<unknown>): Promise<number[]> {
-  return withPriority(async () => {
-    const reads = startPacedRequests({
-      url: `${url}/products`,
-      headers,
-      connections: 4,
-      requestsPerSecond: 100,
-    });
-    await work();
-    return reads.stop();
-  });
+  await fillCatalog(products, (sql) => database.query(sql));
+  await database.query(fillSql(sources, server.url));
+  await database.query('vacuum analyze');
+  await database.query('checkpoint');
+  const quiet = await watchReads(url, () => sleep(idleSeconds * 1000));
+  const { rows } = await database.query<{ due: Date }>(
+    'update sources set next_slot_at = clock_timestamp() returning next_slot_at as due',
+  );
+  const due = rows[0]!.due;
+  server.reset();
+  const busy = await watchReads(url, () => allFetched(database, sources));
+  const times = await readTimes(database, due);
+  return { ...times, places: server.busy(), idle: quantile(quiet, 0.99), beside: quantile(busy, 0.99) };
 }
 
 async function allFetched(database: Client, sources: number): Promise<void> {
