@@ -10,11 +10,16 @@ export interface Sql {
 export function sql(texts: TemplateStringsArray, ...parts: (Sql | Knex.Value)[]): Sql {
   const bindings: Knex.Value[] = [];
   let text = texts[0]!;
-  parts.forEach((part, at) => {
-    if (isSql(part)) bindings.push(...part.bindings);
-    else bindings.push(part);
-    text += (isSql(part) ? part.sql : '?') + texts[at + 1]!;
-  });
+  for (let at = 0; at < parts.length; at++) {
+    const part = parts[at]!;
+    if (isSql(part)) {
+      bindings.push(...part.bindings);
+      text += part.sql + texts[at + 1]!;
+    } else {
+      bindings.push(part);
+      text += '?' + texts[at + 1]!;
+    }
+  }
   return { sql: text, bindings };
 }
 

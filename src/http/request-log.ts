@@ -69,7 +69,7 @@ interface HandledRequest {
 }
 
 /** A log line: a request, or a rejection before routing. */
-interface Line extends HttpOutcome {
+interface Line {
   requestId: string;
   operation?: OperationId;
   key?: string;
@@ -135,8 +135,7 @@ export class RequestLog {
     let isFinished = false;
     let isOver = false;
     const write = (handled: HandledRequest) => {
-      this.write(socket, connection, {
-        ...outcomeOf(handled, isFinished, connection.refusal),
+      this.write(socket, connection, outcomeOf(handled, isFinished, connection.refusal), {
         requestId,
         operation: handled.operation,
         key: handled.caller?.keyName,
@@ -163,15 +162,19 @@ export class RequestLog {
   refused(socket: Socket, refusal: HttpRefusal): void {
     const connection = this.connectionOf(socket);
     if (connection.open.length > 0) connection.refusal = refusal;
-    else this.write(socket, connection, refusal);
+    else this.write(socket, connection, refusal, refusal);
   }
 
-  private write(socket: Socket, connection: Connection, line: Line): void {
+  private write(
+    socket: Socket,
+    connection: Connection,
+    { status, outcome, error }: HttpOutcome,
+    { requestId, operation, key, method, path, milliseconds }: Line,
+  ): void {
     const bytesIn = socket.bytesRead - connection.bytesRead;
     const bytesOut = socket.bytesWritten - connection.bytesWritten;
     connection.bytesRead += bytesIn;
     connection.bytesWritten += bytesOut;
-    const { requestId, operation, key, method, path, status, outcome, error, milliseconds } = line;
     this.log.info(
       {
         request_id: requestId,

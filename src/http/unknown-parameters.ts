@@ -24,7 +24,7 @@ export function findUnknownParameters(
   const isKnown = (sent: string) =>
     sent === '' || declared.some(({ in: place, name }) => place === 'query' && name === sent);
   const unknown = Object.entries(query).filter(([name]) => !isKnown(name));
-  const { isStrict } = parsePrefer(prefer);
+  const isStrict = prefer !== undefined && parsePrefer(prefer).isStrict;
   if (unknown.length === 0 && !isStrict) return undefined;
   return { values: unknown.map((entry) => toWellFormed(entry, []).value), isStrict };
 }

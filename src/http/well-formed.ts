@@ -16,6 +16,7 @@ export interface WellFormed<T> {
  * @param loc - the location of the value
  */
 export function toWellFormed<T>(value: T, loc: ShapeError['loc']): WellFormed<T> {
+  if (isWellFormed(value)) return { value, errors: [] };
   const errors: ShapeError[] = [];
   const fix = (text: string, at: ShapeError['loc']): string => {
     if (text.isWellFormed()) return text;
@@ -36,8 +37,15 @@ export function toWellFormed<T>(value: T, loc: ShapeError['loc']): WellFormed<T>
       }),
     );
   };
-  const copy = walk(value, loc) as T;
-  return { value: errors.length > 0 ? copy : value, errors };
+  return { value: walk(value, loc) as T, errors };
+}
+
+/** Whether there is nothing to replace, as nearly always: found out without a copy. */
+function isWellFormed(value: unknown): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
 }
 
 /** Parses a query string. Invalid UTF-8 becomes lone surrogates, which `toWellFormed` reports. */

@@ -68,8 +68,10 @@ export function stringifyJson(value: object): string {
   const text = (value as { [keptText]?: string })[keptText];
   if (text !== undefined) return text;
   writtenTexts = [];
-  const pieces = JSON.stringify(value).split(`"${mark}"`);
+  const json = JSON.stringify(value);
   const written = writtenTexts;
+  if (written.length === 0) return json;
   writtenTexts = [];
+  const pieces = json.split(`"${mark}"`);
   return pieces.map((piece, at) => piece + (written[at] ?? '')).join('');
 }
