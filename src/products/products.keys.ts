@@ -76,7 +76,7 @@ async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRo
   return rows;
 }
 
-/** Rows of each partner's index that `readKeys` reads: if all match, so many that a longer group of equal keys fills the page. */
+/** Rows of each partner's index that `readKeys` reads. If all match, what remains of a longer group of equal keys fills the page. */
 function rowsOfPartner(search: KeyedSearch): number {
   const { partner, filters, words, limit } = search;
   if (filters.length === 0 && !words) return usualRows(limit);
