@@ -226,13 +226,27 @@ export function rowRange(search: RowSearch): IndexRange {
   const conditions = within.map(
     ([name, value]) => sql`${raw(name)} >= ${value} and ${raw(name)} <= ${value}`,
   );
-  if (field === 'created_at') conditions.push(raw(beforeHorizon));
+  if (field === 'created_at') {
+    conditions.push(raw(beforeHorizon));
+    if (feedId !== undefined) conditions.push(fromFeed(search, feedId));
+  }
   return {
     where: allOf([...conditions, afterCursor(search, within)]),
     orderBy: raw(
       [...within.map(([name]) => name), ...keysOf(search)].map((name) => `${name} ${order}`).join(', '),
     ),
   };
+}
+
+/**
+ * Skips the products of other feeds by their numbers, which the index by time has: those of a feed mostly follow each other. The
+ * planner takes a range of times for few rows, so that this index costs less than that by number and a sort.
+ */
+function fromFeed({ partner, sort: { order } }: RowSearch, feedId: Knex.Value): Sql {
+  const [end, compare] = order === 'asc' ? ['min', '>='] : ['max', '<='];
+  return sql`created_at >= '-infinity' and product_id ${raw(compare)} (
+    select ${raw(end)}(product_id) from products as of_feed where of_feed.partner_id = ${partner!} and of_feed.feed_id = ${feedId}
+  )`;
 }
 
 const keysOf = ({ sort: { field } }: Search) =>
