@@ -137,8 +137,8 @@ export function queryRows<Row>(
 ): Promise<Row[]> {
   const { client, isTransaction = false } = db as { client: Knex.Client; isTransaction?: boolean };
   const position = (text: string) => client.positionBindings(text) as string;
-  const statement = isPrepared && !isTransaction ? prepareStatement(sql, position) : { text: position(sql) };
-  return executeStatement(db, statement, bindings);
+  const prepared = isPrepared && !isTransaction ? prepareStatement(sql, position) : undefined;
+  return executeStatement(db, prepared ?? { text: position(sql) }, bindings);
 }
 
 /** Executes a statement. If a prepared one failed because of its name, it is repeated without. */

@@ -64,16 +64,24 @@ export interface PreparedStatement {
   replaced: number;
 }
 
+/** Maximum number of texts that are prepared: each takes memory of every session. PgBouncer keeps as many by default. */
+export const preparedStatementsMax = 200;
+
 /** The prepared statements by their text with `?`. */
 const preparedStatements = new Map<string, PreparedStatement>();
 
 /**
  * Names a statement.
  * @param position - makes the text with `$1` of the one with `?`
+ * @returns the same for the same text; undefined for another text once there are `preparedStatementsMax`
  */
-export function prepareStatement(sql: string, position: (sql: string) => string): PreparedStatement {
+export function prepareStatement(
+  sql: string,
+  position: (sql: string) => string,
+): PreparedStatement | undefined {
   const known = preparedStatements.get(sql);
-  return known ?? keepStatement({ sql, text: position(sql), replaced: 0 });
+  if (known || preparedStatements.size >= preparedStatementsMax) return known;
+  return keepStatement({ sql, text: position(sql), replaced: 0 });
 }
 
 /**
