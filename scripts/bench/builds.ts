@@ -38,9 +38,9 @@ export async function measureBuilds(context: BenchContext): Promise<Measurement[
     for (const name of names) await fillNeighbors(services[name].database, products);
     const catalog = await readCatalog(services.present.database);
     const { rounds } = context;
-    const sliceMilliseconds = quick ? 250 : 2_000;
+    const size = quick ? { sliceMilliseconds: 250 } : { slices: 4, sliceMilliseconds: 1_000 };
     const samples = await withLoad((send) =>
-      measureRounds(kinds, services, { catalog, rounds, sliceMilliseconds, send, log }),
+      measureRounds(kinds, services, { catalog, rounds, ...size, send, log }),
     );
     const measured = new Map<string, Record<Name, Processor[]>>(
       [...samples].map(([{ name }, { present, other }]) => [name, { present: present!, other: other! }]),

@@ -23,8 +23,8 @@ export interface Sample {
 export type Samples<Name extends string> = Partial<Record<Name, Sample[]>>;
 
 /**
- * Measures each kind on all servers in turns: every round goes through all kinds, and within a kind each server has two slices of
- * time, one of them in reverse order, so that a change of the machine's speed concerns all alike. All get the same requests.
+ * Measures each kind on all servers in turns: every round goes through all kinds, and within a kind the servers have slices of time in
+ * turns, every second time in reverse order, so that a change of the machine's speed concerns all alike. All get the same requests.
  * @returns the samples of each round, by kind and server
  */
 export async function measureRounds<Name extends string>(
@@ -33,12 +33,15 @@ export async function measureRounds<Name extends string>(
   {
     catalog,
     rounds,
+    slices = 2,
     sliceMilliseconds,
     send,
     log,
   }: {
     catalog: DrawnCatalog;
     rounds: number;
+    /** Slices of each server in a round. */
+    slices?: number;
     sliceMilliseconds: number;
     send: (order: LoadOrder) => Promise<LoadResult>;
     log: (line: string) => void;
@@ -50,9 +53,9 @@ export async function measureRounds<Name extends string>(
   for (let round = 0; round <= rounds; round++) {
     for (const kind of kinds) {
       const requests = drawn.get(kind)!;
-      const slice = async ({ port, watch }: Subject, turn: number) => {
+      const slice = async ({ port, watch }: Subject, turn: number): Promise<Slice> => {
         const taken = watch();
-        const from = ((2 * round + turn) * requests.length) / 7;
+        const from = ((slices * round + turn) * requests.length) / 7;
         const { connections } = kind;
         const order = { port, connections, milliseconds: sliceMilliseconds, apiKey, requests };
         const result = await send({ ...order, from: Math.floor(from) });
@@ -61,11 +64,14 @@ export async function measureRounds<Name extends string>(
       const names = rotated(Object.keys(subjects) as Name[], round).filter(
         (name) => !subjects[name].lacks?.(kind),
       );
-      const first = new Map<Name, Awaited<ReturnType<typeof slice>>>();
-      for (const name of names) first.set(name, await slice(subjects[name], 0));
+      const taken = new Map<Name, Slice[]>(names.map((name) => [name, []]));
+      for (let turn = 0; turn < (round === 0 ? 1 : slices); turn++) {
+        for (const name of turn % 2 ? names.toReversed() : names)
+          taken.get(name)!.push(await slice(subjects[name], turn));
+      }
       if (round === 0) continue;
-      for (const name of names.toReversed()) {
-        const sample = combine([first.get(name)!, await slice(subjects[name], 1)]);
+      for (const [name, ofRound] of taken) {
+        const sample = combine(ofRound);
         (samples.get(kind)![name] ??= []).push(sample);
         log(`round ${round}: ${kind.name}: ${name} ${describeSample(sample)}`);
       }
