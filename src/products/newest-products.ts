@@ -1,6 +1,6 @@
 import { queryRows, type Database } from '../db/database';
 import { raw, sql, type Sql } from '../db/sql';
-import { ownColumns, usualLimits, type ProductRow } from './products.repository';
+import { ownColumns, usualLimit, type ProductRow } from './products.repository';
 import type { Search } from './products.search';
 import { withNames, type ShardRow } from './shard-rows';
 
@@ -61,7 +61,7 @@ export async function readNewest(
     select partner_id, ${raw(ownColumns)} from products
     where ${ofPartners} and created_at <= cast(${until} as timestamptz) and ${where}
     order by created_at desc, product_id desc limit ${raw(limit)}`;
-  const isUsual = others.length === 0 && filters.length <= 1 && usualLimits.includes(limit);
+  const isUsual = others.length === 0 && filters.length <= 1 && limit === usualLimit;
   const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings, isUsual);
   const isWhole = next === undefined || (rows.length === limit && isBeforeNext(rows.at(-1)!.created_at));
   const names = new Map(insertions.map(({ partner_id, partner_name }) => [partner_id, partner_name]));

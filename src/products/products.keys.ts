@@ -1,20 +1,16 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
+import type { Database } from '../db/database';
 import { raw, sql, type Sql } from '../db/sql';
 import { inSnapshot } from '../db/transaction';
-import { rowColumns, withoutExcessSql, type ProductRow } from './products.repository';
-import { isUsual, readByRow, scannedRows, sortedMax, sortMatches } from './products.rows';
+import type { ProductRow } from './products.repository';
+import { isFewSql, readByRow, readPage, scannedRows, sortFewSql, sortMatches } from './products.rows';
 import {
-  candidates,
   firstRows,
   isListed,
   isWholeKey,
   keyedRange,
   keySql,
   matches,
-  orderOf,
-  otherMatches,
-  partnersSql,
   type KeyedSearch,
   type RowSearch,
 } from './products.search';
@@ -36,18 +32,13 @@ export async function readByKey(db: Database, search: KeyedSearch): Promise<Prod
   return inSnapshot(db, (trx) => readGroups(trx, search));
 }
 
+/** Maximum number of products that are sorted instead of merging keys: some milliseconds. */
+const fewProducts = 5_000;
+
 /** @returns undefined if more products have the value of the first filter */
 async function sortFew(db: Database, search: KeyedSearch): Promise<ProductRow[] | undefined> {
-  const limit = raw(`limit ${sortedMax + 1}`);
-  const tables = sql`
-    read as materialized (
-      select read.* from partner cross join lateral (
-        select ${valuesOf(search)}, ${otherMatches(search)} as is_match
-        from products where ${candidates(search)} and ${isListed(search)} ${limit}
-      ) as read
-      ${limit}
-    ), state as materialized (select count(*) <= ${raw(sortedMax)} as state from read)`;
-  const { state, products } = await readPage(db, search, tables, raw('state'));
+  const tables = sql`${isFewSql(search, fewProducts)}, page as materialized (${sortFewSql(search, fewProducts)})`;
+  const { state, products } = await readPage(db, search, tables);
   return state === 'true' ? products : undefined;
 }
 
@@ -113,7 +104,7 @@ async function readKeys(
       select read.*
       from (select partner_id from first_key order by key ${order} limit ${raw(partners)}) as partner
       cross join lateral (${inOrder(
-        sql`${valuesOf(search)}, ${key}, ${matches(search)} as is_match`,
+        sql`partner_id, product_id, ${raw(sort.field)} as value, ${key}, ${matches(search)} as is_match`,
         // The limit of all partners is small, and the estimate of a tenth of all products would be compiled first.
         partner ? firstRows(rows) : raw(`limit ${rows}`),
       )}) as read
@@ -123,48 +114,13 @@ async function readKeys(
         select ${last}(key) as key from read group by partner_id having count(*) = ${raw(rows)}
         union all (select key from first_key order by key ${order} offset ${raw(partners)})
       ) as missing
+    ), page as materialized (
+      select partner_id, product_id from read cross join state
+      where is_match and (state is null or key ${raw(isAscending ? '<' : '>')} state)
+      order by value ${order}, product_id ${order} limit ${raw(search.limit)}
     )`;
-  const isBefore = raw(`(state is null or key ${isAscending ? '<' : '>'} state)`);
-  const { state, products } = await readPage(db, search, tables, isBefore);
+  const { state, products } = await readPage(db, search, tables);
   // A price, as an integer, can exceed the safe integers.
   const boundary = sort.field === 'price' && state !== null ? BigInt(state) : state;
   return { page: products, boundary: boundary as Knex.Value };
-}
-
-/** The columns of the table `read`, besides `is_match`. */
-const valuesOf = ({ sort }: KeyedSearch) => raw(`partner_id, product_id, ${sort.field} as value`);
-
-/** A product of a page beside the state of the statement, or the state alone. */
-type PageRow = { state: string | null } & (ProductRow | { product_id: null });
-
-function hasProduct(row: PageRow): row is { state: string | null } & ProductRow {
-  return row.product_id !== null;
-}
-
-/**
- * Reads the first of some products.
- * @param tables - `read`, the products, and `state`, one value about them; from `partner`, the partners to look into
- * @param isOfPage - which of the matches are of the page, with that state
- */
-async function readPage(
-  db: Database,
-  search: KeyedSearch,
-  tables: Sql,
-  isOfPage: Sql,
-): Promise<{ state: string | null; products: ProductRow[] }> {
-  const order = raw(search.sort.order);
-  const statement = sql`
-    with partner as materialized (${partnersSql(search)}), ${tables}, page as materialized (
-      select partner_id, product_id from read cross join state where is_match and ${isOfPage}
-      order by value ${order} nulls last, product_id ${order} limit ${raw(search.limit)}
-    )
-    select cast(state as text) as state, ${raw(rowColumns)}
-    from state left join page on true left join products using (partner_id, product_id)
-    order by ${orderOf(search)}`;
-  const page = withoutExcessSql(statement, search.limit, 'state, partner_name');
-  const rows = await queryRows<PageRow>(db, page.sql, page.bindings, isUsual(search));
-  return {
-    state: rows[0]?.state ?? null,
-    products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),
-  };
 }

@@ -55,8 +55,8 @@ export interface ProductListing {
   limit: number;
 }
 
-/** Page sizes, plus one row: the default and the maximum. Their statements are prepared. */
-export const usualLimits: readonly number[] = [11, 101];
+/** The default page size, plus one row. Its statements are prepared. */
+export const usualLimit = 11;
 
 /** The columns of a `ProductRow` that a product has itself. */
 export const ownColumns = `

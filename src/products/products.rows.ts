@@ -1,6 +1,6 @@
 import { queryRows, type Database } from '../db/database';
-import { allOf, raw, sql } from '../db/sql';
-import { rowColumns, usualLimits, withoutExcessSql, type ProductRow } from './products.repository';
+import { allOf, raw, sql, type Sql } from '../db/sql';
+import { rowColumns, usualLimit, withoutExcessSql, type ProductRow } from './products.repository';
 import {
   afterCursor,
   allMatches,
@@ -10,6 +10,7 @@ import {
   matches,
   ofPartners,
   orderOf,
+  otherMatches,
   partnersSql,
   rowRange,
   type RowSearch,
@@ -19,46 +20,132 @@ import {
 /** Rows that are scanned for the matches of a page: some milliseconds, and enough if half a percent matches. */
 export const scannedRows = (limit: number): number => 2_000 + 100 * limit;
 
-/** Maximum number of products that are sorted without a look at the order: some milliseconds. */
-export const sortedMax = 5_000;
-
-/** Whether a search is one of some hundreds of statements, which are prepared. */
-export const isUsual = ({ filters, words, limit }: Search): boolean =>
-  filters.length <= 1 && !words && usualLimits.includes(limit);
-
 /** Pages by time or number. */
 export async function readByRow(db: Database, search: RowSearch): Promise<ProductRow[]> {
   const { filters, words, sort, includesWithdrawn, limit } = search;
   const isRange = !words && filters.every(({ key }) => key === 'feed_id' && sort.field === 'product_id');
-  // The index by time has no withdrawn products, and of a sku there are few.
-  const isScanned = (!includesWithdrawn || sort.field === 'product_id') && filters[0]?.key !== 'sku';
-  if (isScanned) {
-    const page = await scan(db, search, isRange ? limit : scannedRows(limit));
-    if (isRange || page.length === limit) return page;
-    if (filters.length === 1 && !words && (await areMany(db, search))) {
-      const longer = await scan(db, search, manyRows);
-      if (longer.length === limit) return longer;
-    }
+  if (isRange) return scan(db, search, limit);
+  // The index by time has no withdrawn products.
+  if (includesWithdrawn && sort.field === 'created_at') return sortMatches(db, search);
+  if (filters.length === 0) {
+    const page = await scan(db, search, scannedRows(limit));
+    return page.length === limit ? page : sortMatches(db, search);
+  }
+  const { state, products } = await sortFewOrScan(db, search);
+  if (state === 'true' || products.length === limit) return products;
+  if (filters.length === 1 && !words && !(await areFew(db, search, manyProducts))) {
+    const page = await scan(db, search, manyProducts);
+    if (page.length === limit) return page;
   }
   return sortMatches(db, search);
 }
 
-/** Rows of a second scan for a value that more products have: to sort these takes longer. */
-const manyRows = 100_000;
+/** Maximum number of products that are sorted rather than found by a scan of an order by time or number: a millisecond. */
+const fewProducts = 1_000;
 
-/** Whether many products have the value of the first filter. They are counted in its index, whether or not they can be seen. */
-async function areMany(db: Database, search: RowSearch): Promise<boolean> {
-  const limit = raw(`limit ${manyRows + 1}`);
-  const statement = sql`
-    select count(*) > ${raw(manyRows)} as many
-    from (
-      select from (${partnersSql(search)}) as partner
-      cross join lateral (select from products where ${candidates(search)} ${limit}) as candidate
-      ${limit}
-    ) as candidates`;
-  const [row] = await queryRows<{ many: boolean }>(db, statement.sql, statement.bindings, true);
-  return row!.many;
+/** Rows of a second scan for a value that more products have: to sort these takes longer. */
+const manyProducts = 100_000;
+
+/** Sorts the products with the value of the first filter if they are few; otherwise scans the beginning of the order. */
+function sortFewOrScan(db: Database, search: RowSearch): Promise<Page> {
+  const { where, orderBy } = rowRange(search);
+  // In these orders, rows are stored together.
+  const rows = firstRows(2 * scannedRows(search.limit));
+  return readPage(
+    db,
+    search,
+    sql`
+      ${isFewSql(search, fewProducts)}, page as materialized (
+        (${sortFewSql(search, fewProducts)})
+        union all
+        (
+          select partner_id, product_id
+          from (select * from products where ${where} order by ${orderBy} ${rows}) as products
+          where not (select state from state) and ${matches(search)}
+          order by ${orderBy} limit ${raw(search.limit)}
+        )
+      )`,
+  );
 }
+
+/** The table `state`: whether few products have the value of the first filter. Its index counts them, whether or not they can be seen. */
+export function isFewSql(search: Search, max: number): Sql {
+  const { where, orderBy } = candidates(search);
+  const limit = raw(`limit ${max + 1}`);
+  return sql`
+    state as materialized (
+      select count(*) <= ${raw(max)} as state
+      from (
+        select from partner
+        cross join lateral (select from products where ${where} order by ${orderBy} ${limit}) as candidate
+        ${limit}
+      ) as candidates
+    )`;
+}
+
+async function areFew(db: Database, search: RowSearch, max: number): Promise<boolean> {
+  const statement = sql`
+    with partner as materialized (${partnersSql(search)}), ${isFewSql(search, max)} select state from state`;
+  const [row] = await queryRows<{ state: boolean }>(db, statement.sql, statement.bindings, true);
+  return row!.state;
+}
+
+/**
+ * The first products, by partner and number, that have the value of the first filter, if `state` says that these are few.
+ * @param max - how many they are then; the limit tells the planner
+ */
+export function sortFewSql(search: Search, max: number): Sql {
+  const { where, orderBy } = candidates(search);
+  const columns = [...new Set(['partner_id', 'product_id', search.sort.field])].join(', ');
+  const limit = raw(`limit ${max}`);
+  return sql`
+    select partner_id, product_id
+    from (
+      select candidate.* from partner cross join lateral (
+        select ${raw(columns)}, ${otherMatches(search)} as is_match from products
+        where ${where} and ${isListed(search)} order by ${orderBy} ${limit}
+      ) as candidate
+      where (select state from state)
+      ${limit}
+    ) as products
+    where is_match and ${afterCursor(search)}
+    order by ${orderOf(search)} limit ${raw(search.limit)}`;
+}
+
+/** Products beside a state of their statement. */
+export interface Page {
+  state: string | null;
+  products: ProductRow[];
+}
+
+/** A product of a page beside the state, the same in all rows, or the state alone. */
+type PageRow = { state: string | null } & (ProductRow | { product_id: null });
+
+function hasProduct(row: PageRow): row is { state: string | null } & ProductRow {
+  return row.product_id !== null;
+}
+
+/**
+ * Reads the products of a page.
+ * @param tables - `page`, partner and number of each, and `state`, one value; from `partner`, the partners to look into
+ */
+export async function readPage(db: Database, search: Search, tables: Sql): Promise<Page> {
+  const statement = sql`
+    with partner as materialized (${partnersSql(search)}), ${tables}
+    select cast(state as text) as state, ${raw(rowColumns)}
+    from state left join page on true left join products using (partner_id, product_id)
+    order by ${orderOf(search)}`;
+  const page = withoutExcessSql(statement, search.limit, 'state, partner_name');
+  const rows = await queryRows<PageRow>(db, page.sql, page.bindings, isUsual(search));
+  return {
+    state: rows[0]?.state ?? null,
+    products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),
+  };
+}
+
+/** Whether a search is one of some dozens of statements, which are prepared. */
+const isUsual = ({ filters, words, includesWithdrawn, limit }: Search): boolean =>
+  filters.length <= 1 && !words && !includesWithdrawn && limit === usualLimit;
 
 /** Reads the matches among the first `rows` of an order by time or number, up to the limit of the search. */
 function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow[]> {
@@ -66,7 +153,7 @@ function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow
   const statement = sql`
     select ${raw(rowColumns)}
     from (
-      select * from products where ${where} and ${isListed(search)} order by ${orderBy} ${firstRows(rows)}
+      select * from products where ${where} order by ${orderBy} ${firstRows(rows)}
     ) as products
     where ${matches(search)} order by ${orderBy} limit ${raw(search.limit)}`;
   const page = withoutExcessSql(statement, search.limit);

@@ -154,8 +154,9 @@ export function partnersSql({ partner, includesWithdrawn }: Search): Sql {
   return raw(`
     select partner_id from ${horizon} as horizon (latest) cross join partners cross join lateral (
       select from products
-      where products.partner_id = partners.partner_id and created_at <= latest and ${isActive}
-      order by created_at limit 1
+      where products.partner_id >= partners.partner_id and products.partner_id <= partners.partner_id
+        and created_at <= latest and ${isActive}
+      order by products.partner_id, created_at limit 1
     ) as any_product
   `);
 }
@@ -184,9 +185,16 @@ export interface IndexRange {
  */
 export const firstRows = (rows: number): Sql => raw(`limit (select ${rows})`);
 
-/** The products of table `partner` with the value of the first filter. */
-export function candidates({ filters }: Search): Sql {
-  return sql`products.partner_id = partner.partner_id and ${ofValue(filters[0]!)}`;
+/** The products of table `partner` with the value of the first filter, in the order of its index, which may be read for any value. */
+export function candidates({ filters }: Search): IndexRange {
+  const { key, value } = filters[0]!;
+  const indexed = raw(indexedSql[key]);
+  const isValue =
+    value === null ? sql`${indexed} is null` : sql`${indexed} >= ${value} and ${indexed} <= ${value}`;
+  return {
+    where: sql`products.partner_id = partner.partner_id and ${isValue}`,
+    orderBy: indexed,
+  };
 }
 
 export const keySql = (field: KeyedField) => indexedSql[field];
@@ -214,8 +222,8 @@ export function orderOf({ sort: { field, order } }: Search): Sql {
 }
 
 /**
- * The orders that have cursors, by time and by number; by number, a feed is a range too. Partner and feed are inequalities and a part
- * of the order: with `partner_id = ?` the planner drops it from the order, and may read the index of all partners.
+ * The products in the orders that have cursors, by time and by number; by number, a feed is a range too. Partner and feed are
+ * inequalities and a part of the order: with `partner_id = ?`, the planner may read the index of all partners instead.
  */
 export function rowRange(search: RowSearch): IndexRange {
   const { partner, filters, sort } = search;
@@ -223,19 +231,28 @@ export function rowRange(search: RowSearch): IndexRange {
   const feedId = filters.find(({ key }) => key === 'feed_id')?.value;
   const within: [string, Sql][] = partner ? [['partner_id', partner]] : [];
   if (field === 'product_id' && feedId !== undefined) within.push(['feed_id', sql`${feedId}`]);
-  const conditions = within.map(
-    ([name, value]) => sql`${raw(name)} >= ${value} and ${raw(name)} <= ${value}`,
-  );
+  const cursor = cursorOf(search);
+  const [after, from, until] = order === 'asc' ? ['>', '>=', '<='] : ['<', '<=', '>='];
+  // Where the index begins and ends comes first: of an inequality after another one, it reads all that follows.
+  const conditions = [
+    cursor.length > 0 ? compare([...within, ...cursor], after) : compare(within, from),
+    compare(within, until),
+    ...within.flatMap((one) => [compare([one], '>='), compare([one], '<=')]),
+  ];
   if (field === 'created_at') {
     conditions.push(raw(beforeHorizon));
     if (feedId !== undefined) conditions.push(fromFeed(search, feedId));
   }
   return {
-    where: allOf([...conditions, afterCursor(search, within)]),
-    orderBy: raw(
-      [...within.map(([name]) => name), ...keysOf(search)].map((name) => `${name} ${order}`).join(', '),
-    ),
+    where: allOf([...conditions, isListedIn(search)]),
+    orderBy: raw([...within, ...keysOf(search)].map(([name]) => `${name} ${order}`).join(', ')),
   };
+}
+
+/** By number, it says so in a way that the index by time, of active products only, does not seem to be better. */
+function isListedIn(search: RowSearch): Sql {
+  const isByNumber = search.sort.field === 'product_id' && !search.includesWithdrawn;
+  return isByNumber ? raw('num_nulls(withdrawn_at) = 1') : isListed(search);
 }
 
 /**
@@ -243,29 +260,34 @@ export function rowRange(search: RowSearch): IndexRange {
  * planner takes a range of times for few rows, so that this index costs less than that by number and a sort.
  */
 function fromFeed({ partner, sort: { order } }: RowSearch, feedId: Knex.Value): Sql {
-  const [end, compare] = order === 'asc' ? ['min', '>='] : ['max', '<='];
-  return sql`created_at >= '-infinity' and product_id ${raw(compare)} (
-    select ${raw(end)}(product_id) from products as of_feed where of_feed.partner_id = ${partner!} and of_feed.feed_id = ${feedId}
+  const number = sql`(
+    select product_id from products as of_feed
+    where of_feed.partner_id = ${partner!} and of_feed.feed_id >= ${feedId} and of_feed.feed_id <= ${feedId}
+    order by feed_id ${raw(order)}, product_id ${raw(order)} limit 1
   )`;
+  return sql`created_at >= '-infinity' and product_id ${raw(order === 'asc' ? '>=' : '<=')} ${number}`;
 }
 
-const keysOf = ({ sort: { field } }: Search) =>
-  field === 'created_at' ? ['created_at', 'product_id'] : ['product_id'];
+const keysOf = ({ sort: { field } }: Search): [string][] =>
+  field === 'created_at' ? [['created_at'], ['product_id']] : [['product_id']];
 
-/**
- * The condition of the products after the cursor's, which may be of another partner than the filters'.
- * @param within - columns before those of the order, with their values
- */
-export function afterCursor(search: Search, within: readonly [string, Sql][] = []): Sql {
-  const { sort, afterProductId } = search;
-  if (afterProductId === undefined) return raw('true');
+/** The condition of the products after the cursor's, which may be of another partner than the filters'. */
+export function afterCursor(search: Search): Sql {
+  const cursor = cursorOf(search);
+  return cursor.length === 0 ? raw('true') : compare(cursor, search.sort.order === 'asc' ? '>' : '<');
+}
+
+/** The columns of the order with the values of the cursor's product; none for a first page. */
+function cursorOf({ sort: { field }, afterProductId }: Search): [string, Sql][] {
+  if (afterProductId === undefined) return [];
   const number = sql`${afterProductId}`;
   const time = sql`(select created_at from products as last where last.product_id = ${afterProductId})`;
-  const columns = [...within.map(([name]) => name), ...keysOf(search)].join(', ');
-  const values = [
-    ...within.map(([, value]) => value),
-    ...(sort.field === 'created_at' ? [time] : []),
-    number,
-  ];
-  return sql`(${raw(columns)}) ${raw(sort.order === 'asc' ? '>' : '<')} (${listOf(values)})`;
+  return [...(field === 'created_at' ? [['created_at', time] as [string, Sql]] : []), ['product_id', number]];
+}
+
+/** Compares columns with values, the first ones first; without any, true. */
+function compare(columns: readonly [string, Sql][], operator: string): Sql {
+  if (columns.length === 0) return raw('true');
+  const names = columns.map(([name]) => name).join(', ');
+  return sql`(${raw(names)}) ${raw(operator)} (${listOf(columns.map(([, value]) => value))})`;
 }

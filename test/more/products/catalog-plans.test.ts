@@ -37,14 +37,19 @@ interface Statement {
 let db: Database;
 let client: Client;
 beforeAll(async () => {
-  const test = await createTestDatabase();
-  db = openDatabase(test.address, { applicationName: 'test', connectionsMax: 1 });
-  afterFile(() => db.destroy());
-  client = new Client(test.address);
-  await client.connect();
-  afterFile(() => client.end());
+  await openCatalog();
   await fillCatalog(products, (sql) => client.query(sql));
 });
+
+async function openCatalog(): Promise<void> {
+  const { address } = await createTestDatabase();
+  const pool = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
+  afterFile(() => pool.destroy());
+  const session = new Client(address);
+  await session.connect();
+  afterFile(() => session.end());
+  [db, client] = [pool, session];
+}
 
 /** The statements that `work` sends. */
 async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: Statement[] }> {
@@ -219,4 +224,38 @@ describe('the plans of the catalog', () => {
       }
     },
   );
+});
+
+describe('the plans of a catalog of three partners that was just loaded, and partly withdrawn', () => {
+  beforeAll(async () => {
+    await openCatalog();
+    await client.query(`
+      insert into partners (partner_name) select 'Partner ' || number from generate_series(1, 30) as number;
+      insert into products (partner_id, feed_id, sku, product_name, brand, category, price, availability, withdrawn_at)
+      select partner_id, partner_id, 'S' || number, 'Product ' || number, 'Brand ' || number % 3, 'Category ' || number % 2,
+        number % 1000, 'in_stock', case when number % 10 < 4 then now() end
+      from partners, generate_series(1, 40000) as number
+      where partner_name in ('Partner 1', 'Partner 2', 'Partner 3');
+      analyze products, partners`);
+  });
+
+  const byPrice = { field: 'price', order: 'asc' } as const;
+  const byNumber = { field: 'product_id', order: 'asc' } as const;
+  const newest = { field: 'created_at', order: 'desc' } as const;
+  it.each([
+    ['all by price', {}, byPrice, undefined],
+    ['a partner by number', { partner_name: 'Partner 2' }, byNumber, undefined],
+    ['a later page of a partner by number', { partner_name: 'Partner 2' }, byNumber, 60_000],
+    ['a partner, newest first', { partner_name: 'Partner 2' }, newest, undefined],
+    ['an unknown brand', { brand: 'none' }, newest, undefined],
+    ['an unknown brand by price', { brand: 'none' }, byPrice, undefined],
+    ['a category of a partner', { partner_name: 'Partner 2', category: 'Category 1' }, byNumber, undefined],
+  ])('read little: %s', async (_, filter, sort, afterProductId) => {
+    for (const limit of [10, 100]) {
+      const { statements } = await statementsOf(() =>
+        listProducts(db, { scope: null, filter, sort, afterProductId, limit }),
+      );
+      expect(await faultsOf(statements)).toEqual([]);
+    }
+  });
 });
