@@ -2,8 +2,9 @@ import { databaseTimeouts } from './transaction';
 import type { Database } from './database';
 
 /**
- * Tables that this account may analyze, each with its first column, with twice the pages that the last ANALYZE, VACUUM or index build
- * has counted, at least eight more. A table whose rows are being loaded has their pages before their commit.
+ * Tables that this account may analyze, each with its first column, with twice the pages or rows that the last ANALYZE, VACUUM or index
+ * build has counted, at least eight or a thousand more. Of rows that are being loaded, a table has the pages before their commit, and
+ * is counted again after it.
  */
 const grownSql = `
   select format('%I.%I', nspname, relname) as name, (
@@ -12,7 +13,14 @@ const grownSql = `
   ) as column
   from pg_class join pg_namespace on pg_namespace.oid = relnamespace
   where relkind = 'r' and relpersistence = 'p' and nspname = any (current_schemas(false)) and pg_has_role(relowner, 'usage')
-    and pg_relation_size(pg_class.oid) > (2 * relpages + 8) * cast(current_setting('block_size') as bigint)`;
+    and (
+      pg_relation_size(pg_class.oid) > (2 * relpages + 8) * cast(current_setting('block_size') as bigint)
+      or pg_stat_get_live_tuples(pg_class.oid) > 2 * greatest(reltuples, 0) + 1000
+    )
+  order by pg_relation_size(pg_class.oid)`;
+
+/** Timeout of the look for them, which waits for the locks of other statements. */
+const lookMilliseconds = 1_000;
 
 /**
  * Analyzes tables that have grown. Sessions keep the plans of prepared statements and of functions until their tables are analyzed:
@@ -21,7 +29,9 @@ const grownSql = `
  * @returns the names of the tables
  */
 export async function analyzeGrownTables(db: Database): Promise<string[]> {
-  const { rows } = await db.raw<{ rows: { name: string; column: string }[] }>(grownSql);
+  const { rows } = await db
+    .raw<{ rows: { name: string; column: string }[] }>(grownSql)
+    .options({ query_timeout: lookMilliseconds });
   for (const { name, column } of rows) {
     // Another process, or autovacuum, may be analyzing it.
     await db

@@ -13,7 +13,8 @@ export interface PreparingChoice {
 
 const isDirect = { isPrepared: true, reason: 'no pooler stands before PostgreSQL' };
 const isKept = { isPrepared: true, reason: 'the pooler keeps them' };
-export const isLost = { isPrepared: false, reason: 'the pooler does not keep them' };
+const passesOn = { isPrepared: false, reason: 'the pooler does not keep them' };
+export const isLost = { isPrepared: false, reason: 'the session has lost one' };
 const isUnknown = { isPrepared: false, reason: 'whether they are kept could not be found out' };
 const isOn = { isPrepared: true, reason: 'DATABASE_PREPARED_STATEMENTS is on' };
 const isOff = { isPrepared: false, reason: 'DATABASE_PREPARED_STATEMENTS is off' };
@@ -39,13 +40,13 @@ export async function choosePreparing(connection: Client, preparing: Preparing):
 /** A pooler that keeps prepared statements for its clients gives them names of its own; another one passes names on. */
 async function askPooler(connection: Client): Promise<PreparingChoice> {
   const name = `probe ${randomUUID()}`;
-  const text = 'select exists (select from pg_prepared_statements where name = $1) as "isPassedOn"';
+  const text = 'select exists (select from pg_prepared_statements where name = $1) as "isFound"';
   // In a transaction, all of this concerns one session.
   await ask(connection, { text: 'begin' });
-  const [session] = await ask<{ isPassedOn: boolean }>(connection, { name, text, values: [name] });
-  const { isPassedOn } = session!;
-  await ask(connection, { text: isPassedOn ? `deallocate "${name}"; commit` : 'commit' });
-  return isPassedOn ? isLost : isKept;
+  const [session] = await ask<{ isFound: boolean }>(connection, { name, text, values: [name] });
+  const { isFound } = session!;
+  await ask(connection, { text: isFound ? `deallocate "${name}"; commit` : 'commit' });
+  return isFound ? passesOn : isKept;
 }
 
 async function ask<Row extends object>(connection: Client, statement: QueryConfig): Promise<Row[]> {
