@@ -42,7 +42,8 @@ export function statementsOf({ preparesStatements }: ComparisonOrder): Statement
 }
 
 export const openPool = ({ database, connections }: ComparisonOrder) =>
-  new Pool({ ...database, max: connections });
+  // Not closed while it waits for its next slice.
+  new Pool({ ...database, max: connections, idleTimeoutMillis: 0 });
 
 const conditions = {
   partner_name: 'and partner_id = (select partner_id from partners where partner_name = ?)',
@@ -67,7 +68,9 @@ export function openReader(order: ComparisonOrder, pool: Pool) {
           : 'created_at desc, product_id desc';
       const text = `select ${order.columns} from products where withdrawn_at is null ${where} order by ${sort} limit ${pageSize + 1}`;
       const values = given.map(([name, value]) => (name === 'cursor' ? numberOf(value) : value));
-      const { rows } = await pool.query<ProductRow>(statement(Object.keys(query).join(), text, values));
+      const { rows } = await pool.query<ProductRow>(
+        statement(`page ${Object.keys(query).join()}`, text, values),
+      );
       return rows;
     },
     async product(number: number): Promise<ProductRow> {

@@ -19,8 +19,8 @@ const grownSql = `
     )
   order by pg_relation_size(pg_class.oid)`;
 
-/** Timeout of the look for them, which waits for the locks of other statements. */
-const lookMilliseconds = 1_000;
+/** Timeout of the query that finds them, which waits for the locks of other statements. */
+const findMilliseconds = 1_000;
 
 /**
  * Analyzes tables that have grown. Sessions keep the plans of prepared statements and of functions until their tables are analyzed:
@@ -31,7 +31,7 @@ const lookMilliseconds = 1_000;
 export async function analyzeGrownTables(db: Database): Promise<string[]> {
   const { rows } = await db
     .raw<{ rows: { name: string; column: string }[] }>(grownSql)
-    .options({ query_timeout: lookMilliseconds });
+    .options({ query_timeout: findMilliseconds });
   for (const { name, column } of rows) {
     // Another process, or autovacuum, may be analyzing it.
     await db

@@ -13,8 +13,7 @@ export interface PreparingChoice {
 
 const isDirect = { isPrepared: true, reason: 'no pooler stands before PostgreSQL' };
 const isKept = { isPrepared: true, reason: 'the pooler keeps them' };
-const passesOn = { isPrepared: false, reason: 'the pooler does not keep them' };
-export const isLost = { isPrepared: false, reason: 'the session has lost one' };
+export const isLost = { isPrepared: false, reason: 'sessions do not keep them' };
 const isUnknown = { isPrepared: false, reason: 'whether they are kept could not be found out' };
 const isOn = { isPrepared: true, reason: 'DATABASE_PREPARED_STATEMENTS is on' };
 const isOff = { isPrepared: false, reason: 'DATABASE_PREPARED_STATEMENTS is off' };
@@ -46,7 +45,7 @@ async function askPooler(connection: Client): Promise<PreparingChoice> {
   const [session] = await ask<{ isFound: boolean }>(connection, { name, text, values: [name] });
   const { isFound } = session!;
   await ask(connection, { text: isFound ? `deallocate "${name}"; commit` : 'commit' });
-  return isFound ? passesOn : isKept;
+  return isFound ? isLost : isKept;
 }
 
 async function ask<Row extends object>(connection: Client, statement: QueryConfig): Promise<Row[]> {

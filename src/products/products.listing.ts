@@ -11,7 +11,7 @@ import { findByWords, isAmong } from './search-words.repository';
 
 /*
  * How a page of the catalog is read: by an index in its order; with filters, by a sort of the products with the value of the first one
- * if they are few, otherwise by one bounded scan of the order; and, if that does not suffice, by a sort of all matches.
+ * if they are few, otherwise by a bounded scan of the order; and, if that does not suffice, by a sort of all matches.
  *
  * - By time or number (`products.rows.ts`): an index has the order, of all products and of each partner.
  * - By price, brand, category or name (`products.keys.ts`): each partner has an index of the order; their beginnings are merged.

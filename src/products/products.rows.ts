@@ -24,9 +24,9 @@ export const scannedRows = (limit: number): number => 2_000 + 100 * limit;
 export async function readByRow(db: Database, search: RowSearch): Promise<ProductRow[]> {
   const { filters, words, sort, includesWithdrawn, limit } = search;
   const isRange = !words && filters.every(({ key }) => key === 'feed_id' && sort.field === 'product_id');
-  if (isRange) return scan(db, search, limit);
   // The index by time has no withdrawn products.
   if (includesWithdrawn && sort.field === 'created_at') return sortMatches(db, search);
+  if (isRange) return scan(db, search, limit);
   if (filters.length === 0) {
     const page = await scan(db, search, scannedRows(limit));
     return page.length === limit ? page : sortMatches(db, search);
@@ -86,7 +86,7 @@ export function isFewSql(search: Search, max: number): Sql {
 async function areFew(db: Database, search: RowSearch, max: number): Promise<boolean> {
   const statement = sql`
     with partner as materialized (${partnersSql(search)}), ${isFewSql(search, max)} select state from state`;
-  const [row] = await queryRows<{ state: boolean }>(db, statement.sql, statement.bindings, true);
+  const [row] = await queryRows<{ state: boolean }>(db, statement.sql, statement.bindings);
   return row!.state;
 }
 
@@ -143,7 +143,7 @@ export async function readPage(db: Database, search: Search, tables: Sql): Promi
   };
 }
 
-/** Whether a search is one of some dozens of statements, which are prepared. */
+/** Whether the statements of a search are prepared: those of ordinary first and later pages, of few texts. */
 const isUsual = ({ filters, words, includesWithdrawn, limit }: Search): boolean =>
   filters.length <= 1 && !words && !includesWithdrawn && limit === usualLimit;
 
@@ -157,7 +157,7 @@ function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow
     ) as products
     where ${matches(search)} order by ${orderBy} limit ${raw(search.limit)}`;
   const page = withoutExcessSql(statement, search.limit);
-  return queryRows<ProductRow>(db, page.sql, page.bindings, isUsual(search));
+  return queryRows<ProductRow>(db, page.sql, page.bindings, isUsual(search) && rows < manyProducts);
 }
 
 /**

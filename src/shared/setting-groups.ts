@@ -63,7 +63,7 @@ const database = {
     ...onOff,
     unset: '`on` where they are kept, which each new connection finds out',
     description:
-      'Whether statements are prepared, which saves PostgreSQL half of the work of a small request.',
+      'Whether statements are prepared, which saves PostgreSQL a third to a half of the work of a small request.',
     page: 'reference/database-connections.md',
   },
   MIGRATE_ON_START: {

@@ -29,7 +29,7 @@ const clients = 8;
 
 const choices: Record<Way, string> = {
   directly: 'statements are prepared: no pooler stands before PostgreSQL',
-  'through a pooler that passes names on': 'statements are not prepared: the pooler does not keep them',
+  'through a pooler that passes names on': 'statements are not prepared: sessions do not keep them',
   'through a pooler that keeps them': 'statements are prepared: the pooler keeps them',
 };
 
