@@ -3,7 +3,7 @@ import type { Database } from '../db/database';
 import { raw, sql, type Sql } from '../db/sql';
 import { inSnapshot } from '../db/transaction';
 import type { ProductRow } from './products.repository';
-import { isFewSql, readByRow, readPage, scannedRows, sortFewSql, sortMatches } from './products.rows';
+import { isFewSql, readByRow, readPage, sortFewSql, sortMatches } from './products.rows';
 import {
   firstRows,
   isListed,
@@ -71,7 +71,7 @@ async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRo
 function rowsOfPartner(search: KeyedSearch): number {
   const { partner, filters, words, limit } = search;
   if (filters.length === 0 && !words) return usualRows(limit);
-  return partner ? scannedRows(limit) : 200;
+  return partner ? 2_000 + 100 * limit : 200;
 }
 
 const usualRows = (limit: number) => limit + 40;

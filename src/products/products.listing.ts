@@ -10,12 +10,13 @@ import { listOnShards } from './shard-listing';
 import { findByWords, isAmong } from './search-words.repository';
 
 /*
- * How a page of the catalog is read: by an index in its order; with filters, by a sort of the products with the value of the first one
- * if they are few, otherwise by a bounded scan of the order; and, if that does not suffice, by a sort of all matches.
+ * How a page of the catalog is read: by an index in its order; with filters, by a bounded scan of that order for matches; and, if that
+ * does not suffice, by a sort of all matches.
  *
  * - By time or number (`products.rows.ts`): an index has the order, of all products and of each partner.
  * - By price, brand, category or name (`products.keys.ts`): each partner has an index of the order; their beginnings are merged.
- *   Products with equal keys are in no order there: a longer group of them is listed like a filter, by number.
+ *   Products with equal keys are in no order there: a longer group of them is listed like a filter, by number. If few products have
+ *   the value of the first filter, these are sorted instead.
  *
  * The shape of the statements decides their plans, not what the planner believes about partners. Only of the last sort, it decides how
  * the matches are found: see docs/decisions/0059-plans-by-the-shape-of-a-statement.md.

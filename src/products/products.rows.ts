@@ -17,55 +17,32 @@ import {
   type Search,
 } from './products.search';
 
-/** Rows that are scanned for the matches of a page: some milliseconds, and enough if half a percent matches. */
-export const scannedRows = (limit: number): number => 2_000 + 100 * limit;
+/**
+ * Rows of an order by time or number that are scanned for the matches of a page. They are stored together: a millisecond for ten
+ * products, and enough if a fifth of a percent matches.
+ */
+const scannedRows = (limit: number): number => 8_000 + 150 * limit;
+
+/** Rows of a second scan for a value that more products have: to sort these takes longer. */
+const manyProducts = 100_000;
 
 /** Pages by time or number. */
 export async function readByRow(db: Database, search: RowSearch): Promise<ProductRow[]> {
   const { filters, words, sort, includesWithdrawn, limit } = search;
   const isRange = !words && filters.every(({ key }) => key === 'feed_id' && sort.field === 'product_id');
-  // The index by time has no withdrawn products.
-  if (includesWithdrawn && sort.field === 'created_at') return sortMatches(db, search);
-  if (isRange) return scan(db, search, limit);
-  if (filters.length === 0) {
-    const page = await scan(db, search, scannedRows(limit));
-    return page.length === limit ? page : sortMatches(db, search);
-  }
-  const { state, products } = await sortFewOrScan(db, search);
-  if (state === 'true' || products.length === limit) return products;
-  if (filters.length === 1 && !words && !(await areFew(db, search, manyProducts))) {
-    const page = await scan(db, search, manyProducts);
-    if (page.length === limit) return page;
+  // The index by time has no withdrawn products, and of a sku there are few.
+  const isScanned = (!includesWithdrawn || sort.field === 'product_id') && filters[0]?.key !== 'sku';
+  if (isScanned) {
+    const page = await scan(db, search, isRange ? limit : scannedRows(limit));
+    if (isRange || page.length === limit) return page;
+    // Without any match, there are either hardly any, or many that come late.
+    const comeLate = page.length === 0 && filters.length === 1 && !words;
+    if (comeLate && !(await areFew(db, search, manyProducts))) {
+      const longer = await scan(db, search, manyProducts);
+      if (longer.length === limit) return longer;
+    }
   }
   return sortMatches(db, search);
-}
-
-/** Maximum number of products that are sorted rather than found by a scan of an order by time or number: a millisecond. */
-const fewProducts = 1_000;
-
-/** Rows of a second scan for a value that more products have: to sort these takes longer. */
-const manyProducts = 100_000;
-
-/** Sorts the products with the value of the first filter if they are few; otherwise scans the beginning of the order. */
-function sortFewOrScan(db: Database, search: RowSearch): Promise<Page> {
-  const { where, orderBy } = rowRange(search);
-  // In these orders, rows are stored together.
-  const rows = firstRows(2 * scannedRows(search.limit));
-  return readPage(
-    db,
-    search,
-    sql`
-      ${isFewSql(search, fewProducts)}, page as materialized (
-        (${sortFewSql(search, fewProducts)})
-        union all
-        (
-          select partner_id, product_id
-          from (select * from products where ${where} order by ${orderBy} ${rows}) as products
-          where not (select state from state) and ${matches(search)}
-          order by ${orderBy} limit ${raw(search.limit)}
-        )
-      )`,
-  );
 }
 
 /** The table `state`: whether few products have the value of the first filter. Its index counts them, whether or not they can be seen. */

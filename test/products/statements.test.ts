@@ -46,7 +46,7 @@ onLocalProducts(describe, 'a request reads its partners first')(
       ['/products?partner_name=Acme', 1],
       ['/products?feed_id=FD00001', 1],
       ['/products?category=Home', 1],
-      ['/products?brand=Brand+1', 1],
+      ['/products?brand=Brand+1', 2],
       ['/products?partner_name=Acme&category=Home&sort_by=price', 1],
       ['/products?sort_by=price', 1],
       ['/products?q=chair', 3],
