@@ -1,16 +1,20 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
 import { raw, sql, type Sql } from '../db/sql';
 import { inSnapshot } from '../db/transaction';
-import type { ProductRow } from './products.repository';
-import { isFewSql, readByRow, readPage, sortFewSql, sortMatches } from './products.rows';
+import { rowColumns, withoutExcessSql, type ProductRow } from './products.repository';
+import { isFewSql, isUsual, readByRow, sortMatches } from './products.rows';
 import {
+  candidates,
   firstRows,
   isListed,
   isWholeKey,
   keyedRange,
   keySql,
   matches,
+  orderOf,
+  otherMatches,
+  partnersSql,
   type KeyedSearch,
   type RowSearch,
 } from './products.search';
@@ -40,6 +44,28 @@ async function sortFew(db: Database, search: KeyedSearch): Promise<ProductRow[] 
   const tables = sql`${isFewSql(search, fewProducts)}, page as materialized (${sortFewSql(search, fewProducts)})`;
   const { state, products } = await readPage(db, search, tables);
   return state === 'true' ? products : undefined;
+}
+
+/**
+ * The first products, by partner and number, that have the value of the first filter, if `state` says that these are few.
+ * @param max - how many they are then; the limit tells the planner
+ */
+function sortFewSql(search: KeyedSearch, max: number): Sql {
+  const { where, orderBy } = candidates(search);
+  const columns = [...new Set(['partner_id', 'product_id', search.sort.field])].join(', ');
+  const limit = raw(`limit ${max}`);
+  return sql`
+    select partner_id, product_id
+    from (
+      select candidate.* from partner cross join lateral (
+        select ${raw(columns)}, ${otherMatches(search)} as is_match from products
+        where ${where} and ${isListed(search)} order by ${orderBy} ${limit}
+      ) as candidate
+      where (select state from state)
+      ${limit}
+    ) as products
+    where is_match
+    order by ${orderOf(search)} limit ${raw(search.limit)}`;
 }
 
 async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRow[]> {
@@ -123,4 +149,35 @@ async function readKeys(
   // A price, as an integer, can exceed the safe integers.
   const boundary = sort.field === 'price' && state !== null ? BigInt(state) : state;
   return { page: products, boundary: boundary as Knex.Value };
+}
+
+/** Products beside a state of their statement. */
+interface Page {
+  state: string | null;
+  products: ProductRow[];
+}
+
+/** A product of a page beside the state, the same in all rows, or the state alone. */
+type PageRow = { state: string | null } & (ProductRow | { product_id: null });
+
+function hasProduct(row: PageRow): row is { state: string | null } & ProductRow {
+  return row.product_id !== null;
+}
+
+/**
+ * Reads the products of a page.
+ * @param tables - `page`, partner and number of each, and `state`, one value; from `partner`, the partners to look into
+ */
+async function readPage(db: Database, search: KeyedSearch, tables: Sql): Promise<Page> {
+  const statement = sql`
+    with partner as materialized (${partnersSql(search)}), ${tables}
+    select cast(state as text) as state, ${raw(rowColumns)}
+    from state left join page on true left join products using (partner_id, product_id)
+    order by ${orderOf(search)}`;
+  const page = withoutExcessSql(statement, search.limit, 'state, partner_name');
+  const rows = await queryRows<PageRow>(db, page.sql, page.bindings, isUsual(search));
+  return {
+    state: rows[0]?.state ?? null,
+    products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),
+  };
 }

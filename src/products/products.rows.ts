@@ -10,7 +10,6 @@ import {
   matches,
   ofPartners,
   orderOf,
-  otherMatches,
   partnersSql,
   rowRange,
   type RowSearch,
@@ -67,61 +66,8 @@ async function areFew(db: Database, search: RowSearch, max: number): Promise<boo
   return row!.state;
 }
 
-/**
- * The first products, by partner and number, that have the value of the first filter, if `state` says that these are few.
- * @param max - how many they are then; the limit tells the planner
- */
-export function sortFewSql(search: Search, max: number): Sql {
-  const { where, orderBy } = candidates(search);
-  const columns = [...new Set(['partner_id', 'product_id', search.sort.field])].join(', ');
-  const limit = raw(`limit ${max}`);
-  return sql`
-    select partner_id, product_id
-    from (
-      select candidate.* from partner cross join lateral (
-        select ${raw(columns)}, ${otherMatches(search)} as is_match from products
-        where ${where} and ${isListed(search)} order by ${orderBy} ${limit}
-      ) as candidate
-      where (select state from state)
-      ${limit}
-    ) as products
-    where is_match and ${afterCursor(search)}
-    order by ${orderOf(search)} limit ${raw(search.limit)}`;
-}
-
-/** Products beside a state of their statement. */
-export interface Page {
-  state: string | null;
-  products: ProductRow[];
-}
-
-/** A product of a page beside the state, the same in all rows, or the state alone. */
-type PageRow = { state: string | null } & (ProductRow | { product_id: null });
-
-function hasProduct(row: PageRow): row is { state: string | null } & ProductRow {
-  return row.product_id !== null;
-}
-
-/**
- * Reads the products of a page.
- * @param tables - `page`, partner and number of each, and `state`, one value; from `partner`, the partners to look into
- */
-export async function readPage(db: Database, search: Search, tables: Sql): Promise<Page> {
-  const statement = sql`
-    with partner as materialized (${partnersSql(search)}), ${tables}
-    select cast(state as text) as state, ${raw(rowColumns)}
-    from state left join page on true left join products using (partner_id, product_id)
-    order by ${orderOf(search)}`;
-  const page = withoutExcessSql(statement, search.limit, 'state, partner_name');
-  const rows = await queryRows<PageRow>(db, page.sql, page.bindings, isUsual(search));
-  return {
-    state: rows[0]?.state ?? null,
-    products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),
-  };
-}
-
 /** Whether the statements of a search are prepared: those of ordinary first and later pages, of few texts. */
-const isUsual = ({ filters, words, includesWithdrawn, limit }: Search): boolean =>
+export const isUsual = ({ filters, words, includesWithdrawn, limit }: Search): boolean =>
   filters.length <= 1 && !words && !includesWithdrawn && limit === usualLimit;
 
 /** Reads the matches among the first `rows` of an order by time or number, up to the limit of the search. */
