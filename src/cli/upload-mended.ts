@@ -8,7 +8,7 @@ import {
   RejectsReader,
   type RejectsHead,
 } from '../feed-format/mended-feed';
-import { UnclosedQuote } from '../feed-format/split-records';
+import { UnclosedQuote } from '../feed-format/read/split-records';
 import { exitCodes, Failure, UsageFailure } from './failures';
 import { memoryFile, openFeedFile } from './feed-file';
 import { findFormat } from './formats';

@@ -2,9 +2,9 @@ import type { Database } from '../db/database';
 import type { FeedToRun } from './raw-file';
 import { formatId } from '../shared/ids';
 import { productColumns } from '../feed-format/columns';
-import { headerNames, type FeedHeader } from '../feed-format/header';
+import { headerNames, type FeedHeader } from '../feed-format/read/header';
 import { isReportColumn } from '../feed-format/report-columns';
-import { firstRecord } from './format-header';
+import { firstRecord } from '../feed-format/read/format-header';
 import { rowIssue, type RecordPlace, type RowIssue } from './row-issues';
 
 /**

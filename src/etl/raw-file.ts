@@ -3,12 +3,12 @@ import { addAbortSignal } from 'node:stream';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './run-result';
 import type { LoadOptions } from '../feed-format/load-options';
-import { ByteWindow } from '../feed-format/byte-window';
-import { FileDecoder, type Encoding, UndecodableText } from '../feed-format/decode-text';
+import { ByteWindow } from '../feed-format/read/byte-window';
+import { FileDecoder, type Encoding, UndecodableText } from '../feed-format/read/decode-text';
 import type { FormatDefinition } from '../feed-format/format-definition';
-import { readHeader, type FeedHeader, headerRowBytes, type NamedHeader } from '../feed-format/header';
-import { MalformedGzip, unpack } from '../feed-format/unpack';
-import { readFormatHeader } from './format-header';
+import { readHeader, type FeedHeader, headerRowBytes, type NamedHeader } from '../feed-format/read/header';
+import { MalformedGzip, unpack } from '../feed-format/read/unpack';
+import { readFormatHeader } from '../feed-format/read/format-header';
 
 /** Feed of a run. */
 export interface FeedToRun extends LoadOptions {

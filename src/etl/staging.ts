@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { copyRows, formatValue, formatValues, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
-import { columnsOf } from '../feed-format/header';
+import { columnsOf } from '../feed-format/read/header';
 import type { LoadOptions } from '../feed-format/load-options';
 import type { FeedToRun } from './raw-file';
 import type { RunStats } from './run-stats';

@@ -2,7 +2,7 @@ import { isKnownAvailability } from '../feed-format/availability';
 import { isActiveCurrency } from '../feed-format/currency';
 import { clean } from '../feed-format/clean-cell';
 import { feedColumns, type ColumnFormat, type ProductColumn } from '../feed-format/columns';
-import type { FeedHeader } from '../feed-format/header';
+import type { FeedHeader } from '../feed-format/read/header';
 import { parsePrice, priceMessage } from './parse-price';
 import { suspicionOf } from '../feed-format/suspicious-sku';
 import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';

@@ -1,5 +1,5 @@
 import type { Table } from './detect-table';
-import { comparable } from './format-reading';
+import { comparable } from './read/format-reading';
 import { trimText } from './text';
 
 /** A header with its cells, one for each row, trimmed. */

@@ -1,4 +1,4 @@
-import { detectMark, FileDecoder, UndecodableText, wholeCharacters, type Encoding } from './decode-text';
+import { detectMark, FileDecoder, UndecodableText, wholeCharacters, type Encoding } from './read/decode-text';
 
 /** The likeliest encoding; null where none is likely. */
 export interface EncodingGuess {

@@ -2,9 +2,9 @@ import { findBuiltInFormat } from './built-in-formats';
 import { columnsOfTable, type Column } from './column-cells';
 import { columnFormat, productColumns, type ProductColumn } from './columns';
 import { currencyInHeader, currencyInPrice, minorDigitsOf } from './currency';
-import type { Encoding } from './decode-text';
+import type { Encoding } from './read/decode-text';
 import type { Delimiter } from './delimiter';
-import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
+import { delimiterLineMax, findDelimiterLine } from './read/delimiter-line';
 import { availabilityWords, detectColumns, type ColumnMatch } from './detect-columns';
 import { detectDecimal, type PriceCell } from './detect-decimal';
 import { decodeBeginning, detectEncoding } from './detect-encoding';
@@ -24,7 +24,7 @@ import {
   quoteDoubt,
   skuDoubt,
 } from './format-doubts';
-import { comparable } from './format-reading';
+import { comparable } from './read/format-reading';
 import { trimText } from './text';
 
 /** What a file seems to be. */

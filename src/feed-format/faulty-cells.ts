@@ -1,7 +1,7 @@
 import { clean } from './clean-cell';
 import { columnFormat, productColumns, requiredColumns, type ProductColumn } from './columns';
 import type { FormatDefinition } from './format-definition';
-import { comparable, needsFirst, resolveFormat } from './format-reading';
+import { comparable, needsFirst, resolveFormat } from './read/format-reading';
 import type { RowIssueCode } from './issue-codes';
 import type { LoadMode } from './load-options';
 import { isLongerThan, trimText } from './text';

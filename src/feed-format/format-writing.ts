@@ -3,7 +3,7 @@ import { clean } from './clean-cell';
 import { productColumns, type ProductColumn } from './columns';
 import { canEncode, encodeText } from './encode-text';
 import type { ColumnSource, FormatDefinition } from './format-definition';
-import { comparable, FormatReading, resolveFormat } from './format-reading';
+import { comparable, FormatReading, resolveFormat } from './read/format-reading';
 import type { Delimiter } from './delimiter';
 
 /** Values of a product as texts, cleaned; null: none. */

@@ -1,7 +1,7 @@
 import type { components } from '../../generated/openapi';
 import type { Delimiter } from './delimiter';
 import { isSuperseded, reportColumns } from './report-columns';
-import { RecordSplitter } from './split-records';
+import { RecordSplitter } from './read/split-records';
 
 /** The beginning of a file of rejects. */
 export interface RejectsHead {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { fileTooLarge, invalidFeedFile, notCsv, ServiceError, type ErrorCode } from '../shared/errors';
-import { readHeader, headerRowBytes } from '../feed-format/header';
+import { readHeader, headerRowBytes } from '../feed-format/read/header';
 import { isCsvFile } from '../feed-format/csv-file-type';
 import type { FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';

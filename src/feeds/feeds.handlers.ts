@@ -18,8 +18,8 @@ import type { FeedInspection } from './inspection';
 import { inspectFeed } from './inspection.service';
 import type { ReadDefinition } from './upload-form';
 import { feedBody, formatFeedId, listedFeedBody } from './feeds.body';
-import { charsetOf } from '../feed-format/file-charset';
-import { isGzipName } from '../feed-format/unpack';
+import { charsetOf } from '../feed-format/read/file-charset';
+import { isGzipName } from '../feed-format/read/unpack';
 import type { ByteRange } from '../storage/object-store';
 import { findFeedPosition, listFeeds, type FeedPosition, type FeedRow } from './feeds.repository';
 import {

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { readBounded } from '../db/page';
 import type { RunColumns } from '../jobs/jobs.service';
-import type { Encoding } from '../feed-format/decode-text';
+import type { Encoding } from '../feed-format/read/decode-text';
 import type { FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';

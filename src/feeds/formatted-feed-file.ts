@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { readFormatHeader } from '../etl/format-header';
-import { encodingName, FileDecoder, UndecodableText } from '../feed-format/decode-text';
+import { readFormatHeader } from '../feed-format/read/format-header';
+import { encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
 import type { FormatDefinition } from '../feed-format/format-definition';
-import { headerRowBytes } from '../feed-format/header';
+import { headerRowBytes } from '../feed-format/read/header';
 import type { LoadMode } from '../feed-format/load-options';
 import { trimText } from '../feed-format/text';
-import { isGzipName, MalformedGzip, unpack } from '../feed-format/unpack';
+import { isGzipName, MalformedGzip, unpack } from '../feed-format/read/unpack';
 import { fileTooLarge, invalidFeedFile, type ServiceError } from '../shared/errors';
 import { rejectsToReplace, type CheckedFile } from './checked-file';
 

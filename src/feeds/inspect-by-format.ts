@@ -1,13 +1,13 @@
-import { readFormatHeader } from '../etl/format-header';
+import { readFormatHeader } from '../feed-format/read/format-header';
 import { productColumns } from '../feed-format/columns';
 import { isCsvFile } from '../feed-format/csv-file-type';
-import { detectMark, encodingName, FileDecoder, UndecodableText } from '../feed-format/decode-text';
+import { detectMark, encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
 import type { FormatDefinition } from '../feed-format/format-definition';
-import type { NamedHeader } from '../feed-format/header';
-import { shiftedOffsets } from '../feed-format/line-offsets';
+import type { NamedHeader } from '../feed-format/read/header';
+import { shiftedOffsets } from '../feed-format/read/line-offsets';
 import { trimText } from '../feed-format/text';
 import type { LoadMode } from '../feed-format/load-options';
-import { MalformedGzip } from '../feed-format/unpack';
+import { MalformedGzip } from '../feed-format/read/unpack';
 import { invalidFeedFile, notCsv } from '../shared/errors';
 import { rejectsToReplace } from './checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';

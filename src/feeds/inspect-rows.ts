@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { RecordExtractor } from '../etl/extract';
+import { RecordExtractor } from '../feed-format/read/extract';
 import { headerIssues, reportedNames } from '../etl/header-issues';
 import { skuIssue } from '../etl/reject-staged';
 import { keepLastRow } from '../etl/repeated-skus';
@@ -13,7 +13,7 @@ import {
   type RowOutcome,
 } from '../etl/transform';
 import { productColumns } from '../feed-format/columns';
-import type { NamedHeader } from '../feed-format/header';
+import type { NamedHeader } from '../feed-format/read/header';
 import type { LoadMode } from '../feed-format/load-options';
 import { ConcurrencyLimit } from '../shared/concurrency-limit';
 

@@ -1,5 +1,5 @@
 import { trimText } from '../feed-format/text';
-import { isGzip, isGzipName, MalformedGzip, unpack } from '../feed-format/unpack';
+import { isGzip, isGzipName, MalformedGzip, unpack } from '../feed-format/read/unpack';
 import { fileTooLarge } from '../shared/errors';
 import type { FilePart } from './upload-form';
 

@@ -1,12 +1,12 @@
 import { notCsv } from '../shared/errors';
 import { productColumns } from '../feed-format/columns';
-import { firstRecords, readFormatHeader } from '../etl/format-header';
+import { firstRecords, readFormatHeader } from '../feed-format/read/format-header';
 import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import { applyMergePatch } from '../feed-format/merge-patch';
-import { shiftedOffsets } from '../feed-format/line-offsets';
-import { guessHeaderNames, readHeader } from '../feed-format/header';
+import { shiftedOffsets } from '../feed-format/read/line-offsets';
+import { guessHeaderNames, readHeader } from '../feed-format/read/header';
 import { isCsvFile } from '../feed-format/csv-file-type';
 import { FeedFile } from './feed-file';
 import { fileHint, gzipHint } from '../feed-format/file-hint';

@@ -1,5 +1,5 @@
 import type { ProductColumn } from '../feed-format/columns';
-import type { Encoding } from '../feed-format/decode-text';
+import type { Encoding } from '../feed-format/read/decode-text';
 import type { Delimiter } from '../feed-format/delimiter';
 import type { FileHint } from '../feed-format/file-hint';
 import type { FormatDefinition } from '../feed-format/format-definition';

@@ -4,7 +4,7 @@ import { findBuiltInFormat } from '../feed-format/built-in-formats';
 import { delimiters } from '../feed-format/delimiter';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import { FormatWriter, type WrittenValues } from '../feed-format/format-writing';
-import { headerRowBytes } from '../feed-format/header';
+import { headerRowBytes } from '../feed-format/read/header';
 import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../feed-format/issue-codes';
 
 type FeedProfile = components['schemas']['FeedProfile'];

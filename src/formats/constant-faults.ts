@@ -2,7 +2,7 @@ import { transformRecord, type FeedRecord } from '../etl/transform';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import { objectOf } from '../feed-format/format-faults';
-import { FormatReading, resolveFormat } from '../feed-format/format-reading';
+import { FormatReading, resolveFormat } from '../feed-format/read/format-reading';
 import type { ShapeError } from '../shared/errors';
 
 /** Constants that `definitionFaults` checks: a sku, and a currency, which must not be empty either. */

@@ -1,12 +1,12 @@
-import { LooseScanner } from '../etl/scan-loosely';
-import type { RecordScanner } from '../etl/scan-record';
+import { LooseScanner } from '../feed-format/read/scan-loosely';
+import type { RecordScanner } from '../feed-format/read/scan-record';
 import { recordBytes } from '../feed-format/columns';
-import { detectMark, FileDecoder, markBytesMax, type Encoding } from '../feed-format/decode-text';
+import { detectMark, FileDecoder, markBytesMax, type Encoding } from '../feed-format/read/decode-text';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import type { Delimiter } from '../feed-format/delimiter';
-import { sourceEndOf } from '../feed-format/line-offsets';
+import { sourceEndOf } from '../feed-format/read/line-offsets';
 import { trimText } from '../feed-format/text';
-import { isGzip, MalformedGzip, unpack } from '../feed-format/unpack';
+import { isGzip, MalformedGzip, unpack } from '../feed-format/read/unpack';
 import type { ObjectStore } from '../storage/object-store';
 import type { RecordLocation } from './provenance.repository';
 

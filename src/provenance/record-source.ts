@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { components } from '../../generated/openapi';
-import { RecordScanner } from '../etl/scan-record';
+import { RecordScanner } from '../feed-format/read/scan-record';
 import { recordBytes } from '../feed-format/columns';
 import { formatId } from '../shared/ids';
 import { StorageError, type ObjectStore } from '../storage/object-store';

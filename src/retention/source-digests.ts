@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { databaseTimeouts, inTransaction } from '../db/transaction';
-import { RecordExtractor } from '../etl/extract';
+import { RecordExtractor } from '../feed-format/read/extract';
 import { openRawFile } from '../etl/raw-file';
 import { FeedFailure } from '../etl/run-result';
 import { sha256 } from '../provenance/record-source';

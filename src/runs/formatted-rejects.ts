@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { encode } from 'iconv-lite';
 import type { OpenFeed } from '../etl/raw-file';
 import type { FeedRecord } from '../etl/transform';
-import type { FeedHeader } from '../feed-format/header';
+import type { FeedHeader } from '../feed-format/read/header';
 
 /*
  * The rejects of a feed with a format are a file of the same format: lines before the header row, and its encoding. Without a

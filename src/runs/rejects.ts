@@ -4,7 +4,7 @@ import type { Database } from '../db/database';
 import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
 import type { ObjectStore } from '../storage/object-store';
-import { RecordExtractor } from '../etl/extract';
+import { RecordExtractor } from '../feed-format/read/extract';
 import type { Delimiter } from '../feed-format/delimiter';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
 import { skuIssue } from '../etl/reject-staged';

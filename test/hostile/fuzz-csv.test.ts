@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { RecordExtractor } from '../../src/etl/extract';
+import { RecordExtractor } from '../../src/feed-format/read/extract';
 import { FeedFailure } from '../../src/etl/run-result';
-import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/header';
+import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/read/header';
 import { trimText } from '../../src/feed-format/text';
 import { anyBytes } from '../support/arbitrary';
 import { casesFor, forgetAll } from '../support/fuzz';

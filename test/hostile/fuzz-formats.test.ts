@@ -1,9 +1,9 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { decode, encode } from 'iconv-lite';
-import { FileDecoder, UndecodableText, type Encoding } from '../../src/feed-format/decode-text';
+import { FileDecoder, UndecodableText, type Encoding } from '../../src/feed-format/read/decode-text';
 import { canEncode, encodeText } from '../../src/feed-format/encode-text';
-import { MalformedGzip, unpack } from '../../src/feed-format/unpack';
+import { MalformedGzip, unpack } from '../../src/feed-format/read/unpack';
 import { casesFor } from '../support/fuzz';
 import { chunksOf } from '../support/read-by-format';
 

@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { RecordExtractor } from '../../src/etl/extract';
+import { RecordExtractor } from '../../src/feed-format/read/extract';
 import { FeedFailure } from '../../src/etl/run-result';
 import { recordBytes } from '../../src/feed-format/columns';
-import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/header';
+import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/read/header';
 import { trimText } from '../../src/feed-format/text';
 import { readSource, sha256 } from '../../src/provenance/record-source';
 import type { ByteRange, ObjectStore } from '../../src/storage/object-store';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { encode } from 'iconv-lite';
-import { RecordExtractor } from '../../src/etl/extract';
+import { RecordExtractor } from '../../src/feed-format/read/extract';
 import { openRawFile } from '../../src/etl/raw-file';
 import { transformRecord, type ProductValues } from '../../src/etl/transform';
 import type { FormatDefinition } from '../../src/feed-format/format-definition';

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { CsvError, parse } from 'csv-parse';
 import { FeedFailure } from '../../src/etl/run-result';
 import type { Delimiter } from '../../src/feed-format/delimiter';
-import { isBlankRecord, recordOptions, type FeedHeader } from '../../src/feed-format/header';
+import { isBlankRecord, recordOptions, type FeedHeader } from '../../src/feed-format/read/header';
 import { trimText } from '../../src/feed-format/text';
 import { recordBytes } from '../../src/feed-format/columns';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { defaultLoadOptions } from '../../../src/feed-format/load-options';
 import { digestContext, rulesVersion } from '../../../src/etl/unchanged/digest-context';
-import type { FeedHeader } from '../../../src/feed-format/header';
+import type { FeedHeader } from '../../../src/feed-format/read/header';
 import { PartnerDigests } from '../../../src/etl/unchanged/partner-digests';
 import { BlockBudget, RecordDigests, recordsPerBlock } from '../../../src/etl/unchanged/record-digests';
 import { runFeed } from '../../../src/runs/run-feed';

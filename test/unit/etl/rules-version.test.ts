@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { rulesVersion } from '../../../src/etl/unchanged/digest-context';
-import { RecordExtractor } from '../../../src/etl/extract';
+import { RecordExtractor } from '../../../src/feed-format/read/extract';
 import { columnFormat, productColumns, type ProductColumn } from '../../../src/feed-format/columns';
-import { readHeader } from '../../../src/feed-format/header';
+import { readHeader } from '../../../src/feed-format/read/header';
 import { transformRecord } from '../../../src/etl/transform';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
 import { readFormatted } from '../../support/read-by-format';

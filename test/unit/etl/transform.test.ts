@@ -1,4 +1,4 @@
-import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
+import { readHeader, type FeedHeader } from '../../../src/feed-format/read/header';
 import { recordOf } from '../../support/reference-extractor';
 import { parsePrice } from '../../../src/etl/parse-price';
 import { transformRecord, type RowOutcome } from '../../../src/etl/transform';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { isActiveCurrency } from '../../../src/feed-format/currency';
 import { productColumns } from '../../../src/feed-format/columns';
-import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
+import { readHeader, type FeedHeader } from '../../../src/feed-format/read/header';
 import { parsePrice } from '../../../src/etl/parse-price';
 import { transformRecord } from '../../../src/etl/transform';
 import { recordOf } from '../../support/reference-extractor';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { encode } from 'iconv-lite';
-import { firstRecords, readFormatHeader } from '../../../src/etl/format-header';
+import { firstRecords, readFormatHeader } from '../../../src/feed-format/read/format-header';
 import { detectDecimal } from '../../../src/feed-format/detect-decimal';
 import { detectEncoding } from '../../../src/feed-format/detect-encoding';
 import { detectFormat } from '../../../src/feed-format/detect-format';

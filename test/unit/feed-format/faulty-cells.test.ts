@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
-import { RecordExtractor } from '../../../src/etl/extract';
-import { readFormatHeader } from '../../../src/etl/format-header';
+import { RecordExtractor } from '../../../src/feed-format/read/extract';
+import { readFormatHeader } from '../../../src/feed-format/read/format-header';
 import { transformRecord } from '../../../src/etl/transform';
 import { cellsOfColumns, faultyCells } from '../../../src/feed-format/faulty-cells';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
-import { readHeader } from '../../../src/feed-format/header';
+import { readHeader } from '../../../src/feed-format/read/header';
 import type { LoadMode } from '../../../src/feed-format/load-options';
 import { recordText } from '../../../src/feed-format/mended-feed';
 import { casesFor } from '../../support/fuzz';

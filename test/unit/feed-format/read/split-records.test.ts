@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { RecordScanner } from '../../../src/etl/scan-record';
-import { LooseScanner } from '../../../src/etl/scan-loosely';
-import { RecordSplitter, UnclosedQuote } from '../../../src/feed-format/split-records';
-import { casesFor } from '../../support/fuzz';
+import { RecordScanner } from '../../../../src/feed-format/read/scan-record';
+import { LooseScanner } from '../../../../src/feed-format/read/scan-loosely';
+import { RecordSplitter, UnclosedQuote } from '../../../../src/feed-format/read/split-records';
+import { casesFor } from '../../../support/fuzz';
 
 type Found = string[][] | 'unclosed';
 

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { RecordExtractor } from '../../../src/etl/extract';
-import { FeedFailure } from '../../../src/etl/run-result';
-import { readHeader, type FeedHeader } from '../../../src/feed-format/header';
-import type { RecordPlace } from '../../../src/etl/row-issues';
-import { copyRecord, type LongRecord, type PlainRecord } from '../../support/reference-extractor';
+import { RecordExtractor } from '../../../../src/feed-format/read/extract';
+import { FeedFailure } from '../../../../src/etl/run-result';
+import { readHeader, type FeedHeader } from '../../../../src/feed-format/read/header';
+import type { RecordPlace } from '../../../../src/etl/row-issues';
+import { copyRecord, type LongRecord, type PlainRecord } from '../../../support/reference-extractor';
 
 /** Records read from a feed. */
 interface Extracted {

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { decode, getDecoder, type DecoderStream } from 'iconv-lite';
-import type { FormatDefinition } from './format-definition';
+import type { FormatDefinition } from '../format-definition';
 import { LineOffsets, shiftedOffsets, type TextOffsets } from './line-offsets';
 
 export type Encoding = NonNullable<FormatDefinition['encoding']>;

@@ -1,4 +1,4 @@
-import type { Delimiter } from '../feed-format/delimiter';
+import type { Delimiter } from '../delimiter';
 
 /** Result of a scan. `incomplete`: more bytes are needed; `unclosed`: the feed ends within a quoted field. */
 export type Scan = 'complete' | 'incomplete' | 'unclosed';

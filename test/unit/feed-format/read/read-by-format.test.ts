@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { encode } from 'iconv-lite';
 import { gzipSync } from 'node:zlib';
-import { LooseScanner } from '../../../src/etl/scan-loosely';
-import { RecordScanner } from '../../../src/etl/scan-record';
-import { type FeedFailure } from '../../../src/etl/run-result';
-import type { Encoding } from '../../../src/feed-format/decode-text';
-import { findBuiltInFormat } from '../../../src/feed-format/built-in-formats';
-import type { FormatDefinition } from '../../../src/feed-format/format-definition';
-import { readFormatted, readValues } from '../../support/read-by-format';
+import { LooseScanner } from '../../../../src/feed-format/read/scan-loosely';
+import { RecordScanner } from '../../../../src/feed-format/read/scan-record';
+import { type FeedFailure } from '../../../../src/etl/run-result';
+import type { Encoding } from '../../../../src/feed-format/read/decode-text';
+import { findBuiltInFormat } from '../../../../src/feed-format/built-in-formats';
+import type { FormatDefinition } from '../../../../src/feed-format/format-definition';
+import { readFormatted, readValues } from '../../../support/read-by-format';
 
 const own = findBuiltInFormat('standard')!.definition;
 

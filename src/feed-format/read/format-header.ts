@@ -1,5 +1,5 @@
-import { requiredColumns, type ProductColumn } from '../feed-format/columns';
-import type { ColumnSource, FormatDefinition } from '../feed-format/format-definition';
+import { requiredColumns, type ProductColumn } from '../columns';
+import type { ColumnSource, FormatDefinition } from '../format-definition';
 import {
   comparable,
   FormatReading,
@@ -8,14 +8,14 @@ import {
   resolveFormat,
   type Preamble,
   type ResolvedFormat,
-} from '../feed-format/format-reading';
-import type { TableRecord } from '../feed-format/detect-table';
-import { delimiters, type Delimiter } from '../feed-format/delimiter';
-import { delimiterLineMax, findDelimiterLine } from '../feed-format/delimiter-line';
-import { headerRowBytes, isBlankRecord, type NamedHeader } from '../feed-format/header';
-import type { LoadMode } from '../feed-format/load-options';
-import { codesPosition } from '../feed-format/report-columns';
-import { trimText } from '../feed-format/text';
+} from './format-reading';
+import type { TableRecord } from '../detect-table';
+import { delimiters, type Delimiter } from '../delimiter';
+import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
+import { headerRowBytes, isBlankRecord, type NamedHeader } from './header';
+import type { LoadMode } from '../load-options';
+import { codesPosition } from '../report-columns';
+import { trimText } from '../text';
 import { LooseScanner, looseLineEndLength } from './scan-loosely';
 
 /**

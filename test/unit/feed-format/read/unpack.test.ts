@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { constants, gunzipSync, gzipSync } from 'node:zlib';
-import { MalformedGzip, unpack } from '../../../src/feed-format/unpack';
-import { chunksOf } from '../../support/read-by-format';
+import { MalformedGzip, unpack } from '../../../../src/feed-format/read/unpack';
+import { chunksOf } from '../../../support/read-by-format';
 
 async function* sourceOf(chunks: Buffer[]): AsyncGenerator<Buffer> {
   for (const chunk of chunks) {

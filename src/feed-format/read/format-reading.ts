@@ -1,12 +1,12 @@
 import type { ByteWindow } from './byte-window';
-import { productColumns, requiredColumns, type ProductColumn } from './columns';
-import { withDecimalPoint } from './decimal-comma';
+import { productColumns, requiredColumns, type ProductColumn } from '../columns';
+import { withDecimalPoint } from '../decimal-comma';
 import { FilledGroup, type FilledCell, type FillDown, type RecordCells } from './fill-down';
-import type { ColumnSource, FormatDefinition } from './format-definition';
-import type { Delimiter } from './delimiter';
+import type { ColumnSource, FormatDefinition } from '../format-definition';
+import type { Delimiter } from '../delimiter';
 import type { TextOffsets } from './line-offsets';
-import { isUnfilled } from './report-columns';
-import { trimText } from './text';
+import { isUnfilled } from '../report-columns';
+import { trimText } from '../text';
 
 /** Lines before the header row, or before the first row. */
 export interface Preamble {

@@ -1,14 +1,14 @@
-import { FeedFailure } from './run-result';
-import { detectMark, markBytesMax } from '../feed-format/decode-text';
-import { isBlankRecord, type FeedHeader } from '../feed-format/header';
-import type { RecordPlace } from './row-issues';
-import { sourceEndOf } from '../feed-format/line-offsets';
+import { FeedFailure } from '../../etl/run-result';
+import { detectMark, markBytesMax } from './decode-text';
+import { isBlankRecord, type FeedHeader } from './header';
+import type { RecordPlace } from '../../etl/row-issues';
+import { sourceEndOf } from './line-offsets';
 import { LooseScanner } from './scan-loosely';
 import { RecordScanner } from './scan-record';
-import { trimText } from '../feed-format/text';
-import { comparable, type FormatReading, type ResolvedFormat } from '../feed-format/format-reading';
-import type { FeedRecord } from './transform';
-import { recordBytes } from '../feed-format/columns';
+import { trimText } from '../text';
+import { comparable, type FormatReading, type ResolvedFormat } from './format-reading';
+import type { FeedRecord } from '../../etl/transform';
+import { recordBytes } from '../columns';
 
 /** The current record: valid only during the callback. */
 interface CurrentRecord extends FeedRecord {

@@ -1,4 +1,4 @@
-import type { Delimiter } from './delimiter';
+import type { Delimiter } from '../delimiter';
 
 /** Thrown for a text that ends within quotes. */
 export class UnclosedQuote extends Error {}

@@ -1,5 +1,5 @@
-import { requiredColumns, type ProductColumn } from './columns';
-import { ownText, trimText } from './text';
+import { requiredColumns, type ProductColumn } from '../columns';
+import { ownText, trimText } from '../text';
 
 /** What a record says by position, from 0; undefined where it has fewer fields. */
 export interface RecordCells {

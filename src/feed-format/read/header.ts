@@ -1,10 +1,10 @@
 import { parse } from 'csv-parse/sync';
-import { productColumns, requiredColumns, type ProductColumn } from './columns';
-import { delimiters, type Delimiter } from './delimiter';
+import { productColumns, requiredColumns, type ProductColumn } from '../columns';
+import { delimiters, type Delimiter } from '../delimiter';
 import type { FormatReading } from './format-reading';
-import type { LoadMode } from './load-options';
-import { codesPosition } from './report-columns';
-import { trimText } from './text';
+import type { LoadMode } from '../load-options';
+import { codesPosition } from '../report-columns';
+import { trimText } from '../text';
 
 /** Maximum size of the header row, which is in memory while an upload is inspected. */
 export const headerRowBytes = 256 * 1024;

@@ -1,4 +1,4 @@
-import { readHeader } from '../../../src/feed-format/header';
+import { readHeader } from '../../../../src/feed-format/read/header';
 
 const read = (text: string) => readHeader(Buffer.from(text));
 
