@@ -1,5 +1,4 @@
-import { LooseScanner } from '../feed-format/read/scan-loosely';
-import type { RecordScanner } from '../feed-format/read/scan-record';
+import { RecordScanner } from '../feed-format/read/scan-record';
 import { recordBytes } from '../feed-format/columns';
 import { detectMark, FileDecoder, markBytesMax, type Encoding } from '../feed-format/read/decode-text';
 import type { FormatDefinition } from '../feed-format/format-definition';
@@ -84,7 +83,7 @@ async function scanRecord(
   encoding: Encoding,
 ): Promise<FoundRecord | undefined> {
   const decoder = new FileDecoder(encoding, true);
-  const scanner = new LooseScanner(delimiter, Infinity);
+  const scanner = new RecordScanner(delimiter, Infinity, true);
   scanner.begin(0);
   let bytes = Buffer.alloc(0);
   let text = Buffer.alloc(0);

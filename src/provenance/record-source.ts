@@ -63,7 +63,7 @@ async function readPlainRecord(
 ): Promise<FoundRecord | undefined> {
   if (start >= sizeBytes) return undefined;
   const end = Math.min(start + recordBytes, sizeBytes) - 1;
-  const scanner = new RecordScanner(delimiter, Infinity);
+  const scanner = new RecordScanner(delimiter, Infinity, false);
   scanner.begin(0);
   let bytes = Buffer.alloc(0);
   for await (const chunk of await objectStore.get(key, { start, end })) {

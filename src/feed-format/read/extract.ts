@@ -3,8 +3,7 @@ import { detectMark, markBytesMax } from './decode-text';
 import { isBlankRecord, type FeedHeader } from './header';
 import type { RecordPlace } from '../../etl/row-issues';
 import { sourceEndOf } from './line-offsets';
-import { LooseScanner } from './scan-loosely';
-import { RecordScanner } from './scan-record';
+import { lineEndLength, RecordScanner } from './scan-record';
 import { trimText } from '../text';
 import { comparable, type FormatReading, type ResolvedFormat } from './format-reading';
 import type { FeedRecord } from '../../etl/transform';
@@ -131,9 +130,9 @@ export class RecordExtractor<T> {
 
   /** Skips blank lines. @returns whether a record follows */
   private skipBlankLines(isEnd: boolean): boolean {
-    const { bytes } = this;
+    const { bytes, scanner } = this;
     for (;;) {
-      const length = this.scanner.lineEndAt(bytes, this.start, isEnd);
+      const length = lineEndLength(bytes, this.start, scanner.isLoose, isEnd);
       if (length === 0) break;
       this.line++;
       this.start += length;
@@ -191,9 +190,8 @@ export class RecordExtractor<T> {
   }
 }
 
-/** A feed with a format has lines that end in CR alone, and more. */
 function newScanner({ delimiter, reading }: FeedHeader, wanted: readonly number[] | number): RecordScanner {
-  return reading ? new LooseScanner(delimiter, wanted) : new RecordScanner(delimiter, wanted);
+  return new RecordScanner(delimiter, wanted, reading !== undefined);
 }
 
 /** Tells a line of white space. A single empty field is a pair of quotes, and thus a record. */

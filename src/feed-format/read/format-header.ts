@@ -16,7 +16,7 @@ import { headerRowBytes, isBlankRecord, type NamedHeader } from './header';
 import type { LoadMode } from '../load-options';
 import { codesPosition } from '../report-columns';
 import { trimText } from '../text';
-import { LooseScanner, looseLineEndLength } from './scan-loosely';
+import { lineEndLength, RecordScanner } from './scan-record';
 
 /**
  * Reads the header row of a feed with a format, and finds its columns.
@@ -79,7 +79,7 @@ function measurePreamble(text: Buffer, skippedLines: number): Preamble {
 function lineEndOf(text: Buffer, at: number): number {
   let end = at;
   while (end < text.length) {
-    const length = looseLineEndLength(text, end, true);
+    const length = lineEndLength(text, end, true, true);
     if (length > 0) return end + length;
     end++;
   }
@@ -88,7 +88,7 @@ function lineEndOf(text: Buffer, at: number): number {
 
 /** Splits the first record that is not blank. @returns undefined when it does not end within the text and the limit */
 export function firstRecord(text: Buffer, delimiter: Delimiter, limit = Infinity): string[] | undefined {
-  const scanner = new LooseScanner(delimiter, Infinity);
+  const scanner = new RecordScanner(delimiter, Infinity, true);
   scanner.next = 0;
   while (scanner.next < text.length) {
     scanner.begin(scanner.next);
@@ -105,7 +105,7 @@ export function firstRecords(
   delimiter: Delimiter,
   recordsMax = firstRecordsMax,
 ): TableRecord[] {
-  const scanner = new LooseScanner(delimiter, Infinity);
+  const scanner = new RecordScanner(delimiter, Infinity, true);
   const records: TableRecord[] = [];
   let linesBefore = 0;
   scanner.next = 0;

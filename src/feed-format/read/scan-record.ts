@@ -6,6 +6,8 @@ export type Scan = 'complete' | 'incomplete' | 'unclosed';
 const quote = 0x22;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
+const space = 0x20;
+const tab = 0x09;
 
 /** Position of the scan in a field. */
 type Mode = 'start' | 'unquoted' | 'quoted';
@@ -16,9 +18,6 @@ const doubledQuotes = 1;
 /** Text follows the closing quote. */
 const tail = 2;
 
-/** The same for subclasses: the compiled loop would read exported constants as properties. */
-export const quotings = { plain, doubledQuotes, tail } as const;
-
 /** Numbers per field: start and end, relative to the record, and quoting. */
 const numbersPerField = 3;
 
@@ -28,32 +27,39 @@ const numbersPerField = 3;
  */
 const sharedTextBytes = 4 * 1024;
 
-/** Returns the length of the line end at `at`; 0 when there is none, or it is incomplete. */
-export function lineEndLength(bytes: Buffer, at: number): 0 | 1 | 2 {
+/**
+ * Returns the length of the line end at `at`; 0 when there is none, or it may be incomplete.
+ * @param isLoose - as of the scanner
+ * @param isEnd - whether the bytes are the last of the feed
+ */
+export function lineEndLength(bytes: Buffer, at: number, isLoose: boolean, isEnd: boolean): 0 | 1 | 2 {
   if (bytes[at] === lineFeed) return 1;
-  return bytes[at] === carriageReturn && bytes[at + 1] === lineFeed ? 2 : 0;
+  if (bytes[at] !== carriageReturn) return 0;
+  if (bytes[at + 1] === lineFeed) return 2;
+  return isLoose && (isEnd || at + 1 < bytes.length) ? 1 : 0;
 }
 
 /**
- * Finds the borders of a record and its fields, as csv-parse does with `recordOptions`.
+ * Finds the borders of a record and its fields, as csv-parse does with `recordOptions`; if loose, lines may also end in CR alone,
+ * and blanks may follow a closing quote.
  *
  * It takes a tenth of the parser's time, and decodes fields on demand. An incomplete scan resumes with more bytes. One
  * scanner is reused for all records.
  */
 export class RecordScanner {
-  protected readonly delimiter: number;
+  private readonly delimiter: number;
   /** Absent: the first `wantedMax`. */
   private readonly wanted: readonly number[] | undefined;
   private readonly wantedMax: number;
   private borders: Float64Array;
-  protected bytes: Buffer = Buffer.alloc(0);
+  private bytes: Buffer = Buffer.alloc(0);
   /** Start of the record in the bytes; negative once its beginning was discarded. */
   start = 0;
   /** Position of the scan and start of the current field, relative to the record. */
-  protected offset = 0;
-  protected fieldOffset = 0;
-  protected mode: Mode = 'start';
-  protected quoting = plain;
+  private offset = 0;
+  private fieldOffset = 0;
+  private mode: Mode = 'start';
+  private quoting = plain;
   /** Position of the next wanted field; -1 after the last one. */
   private nextWanted = 0;
   private wantedCount = 0;
@@ -69,7 +75,11 @@ export class RecordScanner {
   misquoted = false;
 
   /** @param wanted - ascending positions of the fields to be read, or the number of first fields */
-  constructor(delimiter: Delimiter, wanted: readonly number[] | number) {
+  constructor(
+    delimiter: Delimiter,
+    wanted: readonly number[] | number,
+    readonly isLoose: boolean,
+  ) {
     this.delimiter = delimiter.charCodeAt(0);
     this.wanted = typeof wanted === 'number' ? undefined : wanted;
     this.wantedMax = typeof wanted === 'number' ? wanted : wanted.length;
@@ -90,11 +100,6 @@ export class RecordScanner {
     this.misquoted = false;
   }
 
-  /** Returns the length of the line end at `at`; 0 when there is none, or it is incomplete. @param _isEnd - as in `scan` */
-  lineEndAt(bytes: Buffer, at: number, _isEnd: boolean): 0 | 1 | 2 {
-    return lineEndLength(bytes, at);
-  }
-
   /** Position of the scan in the bytes. */
   get position(): number {
     return this.start + this.offset;
@@ -106,7 +111,7 @@ export class RecordScanner {
    * @param isEnd - whether the bytes are the last of the feed
    */
   scan(bytes: Buffer, isEnd: boolean): Scan {
-    const { delimiter, start } = this;
+    const { delimiter, isLoose, start } = this;
     const length = bytes.length;
     this.bytes = bytes;
     let at = start + this.offset;
@@ -129,6 +134,11 @@ export class RecordScanner {
         while (closing === -1) {
           while (at < length && (byte = bytes[at]!) !== quote) {
             if (byte === lineFeed) this.lineBreaks++;
+            else if (byte === carriageReturn && isLoose) {
+              // A line feed may follow in the next chunk.
+              if (at + 1 === length && !isEnd) return this.pause(at, fieldStart, mode, quoting, seen);
+              if (bytes[at + 1] !== lineFeed) this.lineBreaks++;
+            }
             seen |= byte;
             at++;
           }
@@ -139,20 +149,22 @@ export class RecordScanner {
             at += 2;
           } else closing = at;
         }
-        const follows = bytes[closing + 1];
-        if (follows === delimiter) {
+        let follows = closing + 1;
+        while (isLoose && follows < length && isBlank(bytes[follows]!, delimiter)) follows++;
+        if (follows === length && !isEnd) return this.pause(closing, fieldStart, mode, quoting, seen);
+        if (bytes[follows] === delimiter) {
           this.addField(fieldStart + 1, closing, quoting);
-          at = closing + 2;
+          at = follows + 1;
           mode = 'start';
           continue;
         }
-        if (follows === carriageReturn && closing + 2 === length && !isEnd) {
-          return this.pause(closing, fieldStart, mode, quoting, seen);
-        }
-        const lineEnd = lineEndLength(bytes, closing + 1);
-        if (lineEnd > 0 || closing + 1 === length) {
+        const lineEnd = lineEndLength(bytes, follows, isLoose, isEnd);
+        if (lineEnd > 0 || follows === length) {
           this.addField(fieldStart + 1, closing, quoting);
-          return this.endRecord(closing + 1, closing + 1 + lineEnd, seen);
+          return this.endRecord(follows, follows + lineEnd, seen);
+        }
+        if (bytes[follows] === carriageReturn && follows + 1 === length && !isEnd) {
+          return this.pause(closing, fieldStart, mode, quoting, seen);
         }
         // The rest of the field is read as one without quotes.
         this.misquoted = true;
@@ -160,7 +172,12 @@ export class RecordScanner {
         at = closing + 1;
         mode = 'unquoted';
       }
-      while (at < length && (byte = bytes[at]!) !== delimiter && byte !== lineFeed) {
+      while (
+        at < length &&
+        (byte = bytes[at]!) !== delimiter &&
+        byte !== lineFeed &&
+        byte !== carriageReturn
+      ) {
         seen |= byte;
         at++;
       }
@@ -170,10 +187,14 @@ export class RecordScanner {
         mode = 'start';
         continue;
       }
-      if (at === length && !isEnd) return this.pause(at, fieldStart, mode, quoting, seen);
-      const end = at < length && at > fieldStart && bytes[at - 1] === carriageReturn ? at - 1 : at;
-      this.addField(fieldStart, end, quoting);
-      return this.endRecord(end, at < length ? at + 1 : at, seen);
+      const lineEnd = at < length ? lineEndLength(bytes, at, isLoose, isEnd) : 0;
+      if (lineEnd > 0 || (at === length && isEnd)) {
+        this.addField(fieldStart, at, quoting);
+        return this.endRecord(at, at + lineEnd, seen);
+      }
+      if (at + 1 >= length && !isEnd) return this.pause(at, fieldStart, mode, quoting, seen);
+      // A CR that ends no line.
+      at++;
     }
   }
 
@@ -210,7 +231,7 @@ export class RecordScanner {
   }
 
   /** Counts a field, and stores its borders if it is wanted. */
-  protected addField(from: number, to: number, quoting: number): void {
+  private addField(from: number, to: number, quoting: number): void {
     if (this.fieldCount++ !== this.nextWanted) return;
     const number = this.wantedCount++;
     this.nextWanted = this.wantedPosition(number + 1);
@@ -230,7 +251,7 @@ export class RecordScanner {
     return this.wanted ? this.wanted[number]! : number;
   }
 
-  protected pause(at: number, fieldStart: number, mode: Mode, quoting: number, seen: number): Scan {
+  private pause(at: number, fieldStart: number, mode: Mode, quoting: number, seen: number): Scan {
     this.offset = at - this.start;
     this.fieldOffset = fieldStart - this.start;
     this.mode = mode;
@@ -240,12 +261,16 @@ export class RecordScanner {
     return 'incomplete';
   }
 
-  protected endRecord(end: number, next: number, seen: number): Scan {
+  private endRecord(end: number, next: number, seen: number): Scan {
     this.end = end;
     this.next = next;
     this.isAscii &&= seen < 0x80;
     return 'complete';
   }
+}
+
+function isBlank(byte: number, delimiter: number): boolean {
+  return (byte === space || byte === tab) && byte !== delimiter;
 }
 
 /** Decodes a field with text after its closing quote: csv-parse keeps the quotes, unless a NUL follows. */
