@@ -13,7 +13,7 @@ import { openUrlLimits } from '../../src/sources/open-url';
 import { sourcesMax } from '../../src/sources/sources.repository';
 import { concurrentFetches } from '../../src/sources/worker';
 import { formatsMax } from '../../src/formats/formats.repository';
-import { headerRowBytes } from '../../src/feed-format/read/header';
+import { headerRowBytes } from '../../src/feed-format/read/header-names';
 import { recordBytes } from '../../src/feed-format/columns';
 import { issuesKept } from '../../src/etl/row-issues';
 import { half } from '../../src/shared/concurrency-limit';

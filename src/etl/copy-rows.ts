@@ -3,16 +3,15 @@ import type { Knex } from 'knex';
 import { connectionOf } from '../db/database';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { ObjectStore } from '../storage/object-store';
-import { RecordExtractor } from '../feed-format/read/extract';
+import type { FeedRecord, RecordPlace } from '../feed-format/read/extract';
 import { productColumns } from '../feed-format/columns';
-import { columnsOf, type FeedHeader } from '../feed-format/read/header';
+import type { FeedHeader } from '../feed-format/read/header';
 import { findNewerLoadedFeed, headerIssues, reportedNames } from './header-issues';
 import type { PartnerDigests } from './unchanged/partner-digests';
 import { openRawFile, type FeedToRun } from './raw-file';
-import type { RecordPlace } from './row-issues';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
-import { hasPrice, namedSkus, transformRecord, type FeedRecord, type ProductValues } from './transform';
+import { hasPrice, namedSkus, transformRecord, type ProductValues } from './transform';
 
 /** Target table of a COPY. */
 export interface CopyTarget {
@@ -51,13 +50,12 @@ export async function copyRows(
   stats: RunStats,
 ): Promise<FeedHeader> {
   const newerFeed = await findNewerLoadedFeed(trx, feed);
-  const { header, chunks, bytesRead, close } = await openRawFile(objectStore, feed, signal);
+  const { header, records, close } = await openRawFile(objectStore, feed, { signal, progress: stats });
+  const { columns, fillsDown } = header.reading;
   stats.delimiter = header.delimiter;
-  stats.hasPriceColumn = columnsOf(header).has('price');
+  stats.hasPriceColumn = columns.has('price');
   stats.isCorrection = header.codes !== undefined;
   const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
-  // An equal record may have other values where these are filled down: it is staged, and its stored digest dropped.
-  const fillsDown = header.reading?.fillsDown ?? false;
   const batch = new TextBatch();
   /** Copies the skus of a record that is not copied itself, of a feed that withdraws what it does not name. */
   const addNames = (record: FeedRecord): Buffer | null => {
@@ -67,8 +65,7 @@ export async function copyRows(
     const names = skus?.map((sku) => target.formatName?.(record, sku) ?? '').join('');
     return names ? batch.add(names) : null;
   };
-  const extractor = new RecordExtractor<Buffer>(
-    header,
+  const rows = records<Buffer>(
     (place, text) => {
       stats.headerPlace = place;
       for (const issue of headerIssues(place, reportedNames(header, text), newerFeed))
@@ -76,6 +73,7 @@ export async function copyRows(
       return null;
     },
     (record) => {
+      // An equal record may have other values where these are filled down: it is staged, and its stored digest dropped.
       if (!record.tooLong && !fillsDown && known?.isUnchanged(record.bytes, record)) {
         stats.unchanged++;
         stats.hasPrices ||= stats.hasPriceColumn && hasPrice(record, header);
@@ -101,14 +99,8 @@ export async function copyRows(
       );
     },
   );
-  async function* counted(): AsyncGenerator<Buffer> {
-    for await (const chunk of chunks) {
-      stats.bytesRead = bytesRead();
-      yield chunk;
-    }
-  }
   async function* batches(): AsyncGenerator<Buffer> {
-    yield* extractor.read(counted());
+    yield* rows;
     await target.onRead?.();
     yield batch.flush();
   }

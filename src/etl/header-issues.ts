@@ -2,10 +2,11 @@ import type { Database } from '../db/database';
 import type { FeedToRun } from './raw-file';
 import { formatId } from '../shared/ids';
 import { productColumns } from '../feed-format/columns';
-import { headerNames, type FeedHeader } from '../feed-format/read/header';
+import type { RecordPlace } from '../feed-format/read/extract';
+import type { FeedHeader } from '../feed-format/read/header';
+import { headerNames } from '../feed-format/read/header-names';
 import { isReportColumn } from '../feed-format/report-columns';
-import { firstRecord } from '../feed-format/read/format-header';
-import { rowIssue, type RecordPlace, type RowIssue } from './row-issues';
+import { rowIssue, type RowIssue } from './row-issues';
 
 /**
  * Reports issues of the header, once per feed.
@@ -32,10 +33,8 @@ export function* headerIssues(
  * A format that gives columns other names than ours lists what it reads: nothing else is meant for us.
  */
 export function reportedNames({ delimiter, reading }: FeedHeader, text: string): string[] {
-  const row = Buffer.from(text);
-  if (!reading) return headerNames(row, delimiter) ?? [];
   if (!reading.hasOurNames) return [];
-  const names = firstRecord(row, delimiter) ?? [];
+  const names = headerNames(Buffer.from(text), { delimiter, isStrict: reading.isStrict }) ?? [];
   return names.map((name, position) => (reading.positions.includes(position) ? '' : name));
 }
 

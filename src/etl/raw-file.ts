@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
-import { StorageError, type ObjectStore } from '../storage/object-store';
-import { FeedFailure } from './run-result';
+import { strictFormat } from '../feed-format/built-in-formats';
+import type { FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
 import type { LoadOptions } from '../feed-format/load-options';
 import { ByteWindow } from '../feed-format/read/byte-window';
 import { FileDecoder, type Encoding, UndecodableText } from '../feed-format/read/decode-text';
-import type { FormatDefinition } from '../feed-format/format-definition';
-import { readHeader, type FeedHeader, headerRowBytes, type NamedHeader } from '../feed-format/read/header';
+import { RecordExtractor, type ExtractedRecord, type RecordPlace } from '../feed-format/read/extract';
+import { readHeader, type FeedHeader } from '../feed-format/read/header';
+import { headerRowBytes } from '../feed-format/read/header-names';
+import { UnclosedQuote } from '../feed-format/read/split-records';
 import { MalformedGzip, unpack } from '../feed-format/read/unpack';
-import { readFormatHeader } from '../feed-format/read/format-header';
+import { StorageError, type ObjectStore } from '../storage/object-store';
+import { FeedFailure } from './run-result';
 
 /** Feed of a run. */
 export interface FeedToRun extends LoadOptions {
@@ -25,19 +28,24 @@ export interface FeedToRun extends LoadOptions {
   maxWithdrawnPercent: number | null;
   /** Whether the run may load a `replace` feed although a newer one has been loaded. */
   allowOlder: boolean;
-  /** How to read the file; null: as the specification says. */
+  /** How to read the file; null: without a format. */
   format: FormatDefinition | null;
 }
 
 /** An open raw file. */
 export interface OpenFeed {
   header: FeedHeader;
-  /** The whole file, header included; with a format, its text as UTF-8. */
-  chunks: AsyncIterable<Buffer>;
-  /** Encoding of a file with a format. */
-  encoding?: { name: Encoding; hasMark: boolean };
-  /** Returns the bytes of the file that were read so far. */
-  bytesRead: () => number;
+  /** Encoding of the file, and whether a file that is written like it begins with a byte order mark. */
+  encoding: { name: Encoding; hasMark: boolean };
+  /**
+   * Reads the file once, and yields the non-null results of the callbacks.
+   * @param onHeader - called before the first record, with the place and the raw text of the header; never without a header row
+   * @throws FeedFailure where the file is structurally broken, cannot be read, or is not the uploaded one
+   */
+  records: <T>(
+    onHeader: (place: RecordPlace, text: string) => T | null,
+    onRecord: (record: ExtractedRecord) => T | null,
+  ) => AsyncGenerator<T>;
   /** Closes the file. Call it in any case. */
   close: () => Promise<unknown>;
 }
@@ -45,52 +53,69 @@ export interface OpenFeed {
 /** Raw file as recorded at its upload. */
 export type RawFile = Pick<FeedToRun, 'objectKey' | 'sizeBytes' | 'sha256' | 'mode' | 'format'>;
 
+interface OpenOptions {
+  /** Aborts reading. */
+  signal?: AbortSignal;
+  /** Counts the bytes that are read. */
+  progress?: { bytesRead: number };
+  /** Whether `sourceBytes` of a record is needed where the file is not UTF-8. */
+  keepsBytes?: boolean;
+}
+
 /**
- * Opens the raw file of a feed. Reading it throws FeedFailure if the content is not the uploaded one.
- * @param signal - aborts reading
- * @param keepsBytes - whether `sourceBytes` of a record is needed where the file is not UTF-8
+ * Opens the raw file of a feed.
  * @throws FeedFailure when it is missing, cannot be read, or has no acceptable header
  */
 export async function openRawFile(
   objectStore: ObjectStore,
   file: RawFile,
-  signal?: AbortSignal,
-  keepsBytes = false,
+  { signal, progress = { bytesRead: 0 }, keepsBytes = false }: OpenOptions = {},
 ): Promise<OpenFeed> {
-  const progress = { bytes: 0 };
+  const definition: ReadDefinition = file.format ?? strictFormat;
   const bytes = verified(readRawFile(objectStore, file.objectKey, signal), file, progress);
-  const { format, mode } = file;
-  const decoder = format && new FileDecoder(format.encoding);
-  const window = decoder && keepsBytes ? new ByteWindow() : undefined;
-  const text = decoder ? decoded(bytes, decoder, window) : bytes;
-  const { header, chunks } = await readHeaderOf(text, (prefix) => {
-    const found = format ? readFormatHeader(prefix, format, mode) : readHeader(prefix, mode);
-    if ('reading' in found) Object.assign(found.reading!, { offsets: decoder!.offsets, window });
-    return found;
-  }).catch(async (error: unknown) => {
+  const decoder = new FileDecoder(definition);
+  const window = keepsBytes ? new ByteWindow() : undefined;
+  const text = decoded(definition.strict ? bytes : unpack(bytes), decoder, window);
+  const close = async () => {
+    await text.return(undefined);
     await bytes.return(undefined);
-    throw error;
-  });
-  return {
-    header,
-    chunks,
-    encoding: decoder ? { name: decoder.encoding, hasMark: decoder.hasMark } : undefined,
-    bytesRead: () => progress.bytes,
-    async close() {
-      await text.return(undefined);
-      await bytes.return(undefined);
-    },
   };
+  try {
+    const prefix = await readPrefix(text);
+    const found = readHeader(prefix, definition, file.mode);
+    if ('problem' in found) throw new FeedFailure(found.problem);
+    const { names: _, ...header } = found;
+    return {
+      header,
+      encoding: { name: decoder.encoding, hasMark: decoder.hasMark && !definition.strict },
+      async *records(onHeader, onRecord) {
+        const extractor = new RecordExtractor(header, onHeader, onRecord, {
+          offsets: decoder.offsets,
+          window,
+        });
+        try {
+          yield* extractor.read(startingWith(prefix, text));
+        } catch (error) {
+          if (!(error instanceof UnclosedQuote)) throw error;
+          throw new FeedFailure(error.message, false, error);
+        }
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
-/** Unpacks and decodes a file, which its upload has checked. @throws FeedFailure */
+/** Decodes a file, which its upload has checked. @throws FeedFailure */
 async function* decoded(
-  source: AsyncGenerator<Buffer, undefined>,
+  source: AsyncIterable<Buffer>,
   decoder: FileDecoder,
   window: ByteWindow | undefined,
 ): AsyncGenerator<Buffer, undefined> {
   try {
-    for await (const bytes of unpack(source)) {
+    for await (const bytes of source) {
       window?.append(bytes);
       const text = decoder.write(bytes);
       if (text.length > 0) yield text;
@@ -107,17 +132,19 @@ async function* decoded(
 async function* verified(
   chunks: AsyncGenerator<Buffer, undefined>,
   { sizeBytes, sha256 }: RawFile,
-  progress: { bytes: number },
+  progress: { bytesRead: number },
 ): AsyncGenerator<Buffer, undefined> {
   const hash = createHash('sha256');
+  let bytes = 0;
   for await (const chunk of chunks) {
-    progress.bytes += chunk.length;
+    bytes += chunk.length;
+    progress.bytesRead = bytes;
     hash.update(chunk);
     yield chunk;
   }
-  if (progress.bytes !== sizeBytes) {
+  if (bytes !== sizeBytes) {
     throw new FeedFailure(
-      `The raw file in object storage has ${progress.bytes} bytes instead of the ${sizeBytes} that were uploaded; upload the feed again.`,
+      `The raw file in object storage has ${bytes} bytes instead of the ${sizeBytes} that were uploaded; upload the feed again.`,
     );
   }
   if (!hash.digest().equals(sha256)) {
@@ -149,27 +176,18 @@ async function* readRawFile(
   }
 }
 
-/** Reads the header, and puts its bytes back. */
-async function readHeaderOf(
-  source: AsyncGenerator<Buffer, undefined>,
-  read: (prefix: Buffer) => NamedHeader | { problem: string },
-): Promise<Pick<OpenFeed, 'header' | 'chunks'>> {
+/** Reads the beginning of a text, which contains the header row if that is not too long. */
+async function readPrefix(text: AsyncGenerator<Buffer, undefined>): Promise<Buffer> {
   let prefix: Buffer = Buffer.alloc(0);
   while (prefix.length <= headerRowBytes) {
-    const next = await source.next();
+    const next = await text.next();
     if (next.done) break;
     prefix = Buffer.concat([prefix, next.value]);
   }
-  const found = read(prefix);
-  if ('problem' in found) {
-    await source.return(undefined);
-    throw new FeedFailure(found.problem);
-  }
-  const { names: _, ...header } = found;
-  async function* chunks(): AsyncGenerator<Buffer> {
-    yield prefix;
-    prefix = Buffer.alloc(0);
-    yield* source;
-  }
-  return { header, chunks: chunks() };
+  return prefix;
+}
+
+async function* startingWith(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  yield first;
+  yield* rest;
 }

@@ -1,12 +1,6 @@
 import type { Knex } from 'knex';
-import {
-  issueFirstRows,
-  issueValueCharacters,
-  rowIssue,
-  type FirstRow,
-  type RecordPlace,
-  type RowIssue,
-} from './row-issues';
+import type { RecordPlace } from '../feed-format/read/extract';
+import { issueFirstRows, issueValueCharacters, rowIssue, type FirstRow, type RowIssue } from './row-issues';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 

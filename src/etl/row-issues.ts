@@ -1,5 +1,6 @@
 import { columnFormat, productColumns, type ProductColumn, recordBytes } from '../feed-format/columns';
 import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from '../feed-format/issue-codes';
+import type { RecordPlace } from '../feed-format/read/extract';
 import { ownText, shorten } from '../feed-format/text';
 
 /** Maximum number of row issues kept in full per run, errors before warnings; counts stay exact. */
@@ -10,15 +11,6 @@ export const issueFirstRows = 3;
 
 /** Maximum length of a stored value, in characters. */
 export const issueValueCharacters = 200;
-
-/** Place of a record in its file. */
-export interface RecordPlace {
-  /** First and last line; the first line of the file is 1. */
-  line: number;
-  lastLine: number;
-  /** Number of the row; the header is 0. */
-  row: number;
-}
 
 /** One finding about a row, or about the feed as a whole (at the header). */
 export interface RowIssue extends RecordPlace {

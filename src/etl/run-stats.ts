@@ -1,5 +1,6 @@
 import type { Delimiter } from '../feed-format/delimiter';
-import { RowIssueLog, type RecordPlace } from './row-issues';
+import type { RecordPlace } from '../feed-format/read/extract';
+import { RowIssueLog } from './row-issues';
 
 /** Phase of a run. A feed that has to be staged again returns to `reading`. */
 export type RunPhase = 'reading' | 'comparing' | 'loading';

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import { copyRows, formatValue, formatValues, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
-import { columnsOf } from '../feed-format/read/header';
 import type { LoadOptions } from '../feed-format/load-options';
 import type { FeedToRun } from './raw-file';
 import type { RunStats } from './run-stats';
@@ -124,7 +123,7 @@ export async function stageFeed(
     isCollectionNamed,
     maxWithdrawn,
     maxWithdrawnPercent,
-    columns: columnsOf(header),
+    columns: header.reading.columns,
     skuColumnNumber: header.positions.sku === undefined ? null : header.positions.sku + 1,
   };
 }

@@ -2,28 +2,14 @@ import { isKnownAvailability } from '../feed-format/availability';
 import { isActiveCurrency } from '../feed-format/currency';
 import { clean } from '../feed-format/clean-cell';
 import { feedColumns, type ColumnFormat, type ProductColumn } from '../feed-format/columns';
+import type { FeedRecord } from '../feed-format/read/extract';
 import type { FeedHeader } from '../feed-format/read/header';
 import { parsePrice, priceMessage } from './parse-price';
 import { suspicionOf } from '../feed-format/suspicious-sku';
-import { rowIssue, type Fault, type RecordPlace, type RowIssue, issueValueCharacters } from './row-issues';
+import { rowIssue, type Fault, type RowIssue, issueValueCharacters } from './row-issues';
 import type { LoadMode } from '../feed-format/load-options';
 import { isSuperseded } from '../feed-format/report-columns';
 import { isLongerThan, trimText } from '../feed-format/text';
-
-/** A record of a feed. Its texts may be slices that retain a larger text. */
-export interface FeedRecord extends RecordPlace {
-  readonly fieldCount: number;
-  /** Whether text follows a closing quote. */
-  readonly misquoted: boolean;
-  /** Whether it exceeds the maximum size; then no field is available but, perhaps, the sku. */
-  readonly tooLong: boolean;
-  /** Whether its cells are those of the header row. */
-  readonly repeatsHeader: boolean;
-  /** Returns the field at a position of the header; undefined where the record has fewer. */
-  field(position: number): string | undefined;
-  /** Returns the first fields, also of unknown columns. Slower. */
-  firstFields(max: number): string[];
-}
 
 /** Cleaned values of a row; null is an empty cell or a missing column. The price is a decimal text. */
 export type ProductValues = Record<ProductColumn, string | null>;
@@ -58,9 +44,7 @@ export function transformRecord(
     return { issues: [rowIssue(record, namedSkus(record, header)?.[0] ?? null, fault)] };
   }
   if (record.tooLong) {
-    const { positions, reading } = header;
-    const text = reading ? reading.shiftedSkus(record, 0)?.[0] : record.field(positions.sku!);
-    const sku = clean.sku(text ?? '');
+    const sku = clean.sku(header.reading.shiftedSkus(record, 0)?.[0] ?? '');
     return { issues: [rowIssue(record, sku, { code: 'value_too_long' })] };
   }
   if (record.repeatsHeader) return unreadable(record, { code: 'repeated_header' });
@@ -71,7 +55,7 @@ export function transformRecord(
 
   const values = cleanValues(record, header);
   const faults: FieldFault[] = [];
-  const missing = header.reading?.missing ?? [];
+  const { missing } = header.reading;
   for (const column of missing) values[column] = null;
   const [field] = missing;
   const isKept = mode === 'update' && field !== 'sku';
@@ -100,7 +84,7 @@ function cellIssue(
   const columnNumber = position === undefined ? null : position + 1;
   const message =
     fault.code === 'invalid_price'
-      ? priceMessage(value ?? values.price!, reading?.hasDecimalComma ?? false)
+      ? priceMessage(value ?? values.price!, reading.hasDecimalComma)
       : fault.message;
   return rowIssue(record, values.sku, { ...fault, columnNumber, value, message });
 }
@@ -113,22 +97,17 @@ function cellIssue(
  */
 export function namedSkus(record: FeedRecord, header: FeedHeader): string[] | undefined {
   if (record.repeatsHeader) return [];
-  if (record.tooLong || record.misquoted || header.reading?.missing.includes('sku')) return undefined;
+  if (record.tooLong || record.misquoted || header.reading.missing.includes('sku')) return undefined;
   const cells = skuCells(record, header);
   return cells?.map(clean.sku).filter((sku) => sku !== null && !sku.includes('\0')) as string[] | undefined;
 }
 
-function skuCells(record: FeedRecord, { positions, fieldCount, reading }: FeedHeader): string[] | undefined {
-  const excess = Math.max(0, record.fieldCount - fieldCount);
-  if (reading) {
-    if (excess === 0) return [reading.cell(record, 'sku') ?? ''];
-    const fields = record.firstFields(Infinity);
-    const cells = reading.shiftedSkus({ field: (position) => fields[position] }, excess);
-    return cells?.map((text) => text ?? '');
-  }
-  const first = positions.sku!;
-  const last = first + excess;
-  return last === first ? [record.field(first) ?? ''] : record.firstFields(last + 1).slice(first);
+function skuCells(record: FeedRecord, { fieldCount, reading }: FeedHeader): string[] | undefined {
+  const excess = record.fieldCount - fieldCount;
+  if (excess <= 0) return [reading.cell(record, 'sku') ?? ''];
+  const fields = record.firstFields(Infinity);
+  const cells = reading.shiftedSkus({ field: (position) => fields[position] }, excess);
+  return cells?.map((text) => text ?? '');
 }
 
 function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
@@ -140,17 +119,8 @@ function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
 export const hasPrice = (record: FeedRecord, header: FeedHeader): boolean =>
   cleanCell(record, header, 'price') !== null;
 
-function cleanCell(
-  record: FeedRecord,
-  { positions, reading }: FeedHeader,
-  column: ProductColumn,
-): string | null {
-  const position = positions[column];
-  const text = reading
-    ? reading.cell(record, column)
-    : position === undefined
-      ? undefined
-      : record.field(position);
+function cleanCell(record: FeedRecord, { reading }: FeedHeader, column: ProductColumn): string | null {
+  const text = reading.cell(record, column);
   return text === undefined ? null : clean[column](text);
 }
 

@@ -1,10 +1,16 @@
 import { productColumns, type ProductColumn } from './columns';
-import type { ColumnSource, FeedFormat, FormatDefinition } from './format-definition';
+import type { ColumnSource, FeedFormat, FormatDefinition, ReadDefinition } from './format-definition';
 
 /** Our own names as headers. */
 const ownColumns = Object.fromEntries(
   productColumns.map((column): [ProductColumn, ColumnSource] => [column, { from: [column] }]),
 ) as FormatDefinition['columns'];
+
+/**
+ * How a file without a format is read (specification, section 7): UTF-8, not packed, our headers, lines that end in LF or CRLF, no
+ * line `sep=`, nothing between a closing quote and the delimiter, and each delimiter begins a field. Tables have null for it.
+ */
+export const strictFormat: ReadDefinition = { strict: true, columns: ownColumns };
 
 /** Names of Google Merchant Center (product data specification), which an XML-minded export writes with the prefix `g:`. */
 const google = (...names: string[]): ColumnSource => ({ from: names.flatMap((name) => [name, `g:${name}`]) });

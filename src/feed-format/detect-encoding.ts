@@ -30,7 +30,7 @@ export function detectEncoding(bytes: Buffer): EncodingGuess {
 
 /** Decodes the beginning of a file to UTF-8. An incomplete character at its end is left out. @returns undefined if it is no text */
 export function decodeBeginning(bytes: Buffer, encoding: Encoding): Buffer | undefined {
-  const decoder = new FileDecoder(encoding);
+  const decoder = new FileDecoder({ encoding });
   try {
     const text = decoder.write(bytes);
     // A short file is decoded only at its end.

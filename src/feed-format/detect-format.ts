@@ -10,7 +10,7 @@ import { detectDecimal, type PriceCell } from './detect-decimal';
 import { decodeBeginning, detectEncoding } from './detect-encoding';
 import { choosePrice, type PriceChoice } from './detect-price';
 import { chooseSku } from './detect-sku';
-import { detectTable, type Table, type TableRecord } from './detect-table';
+import { detectTable, type Table } from './detect-table';
 import { fileHint } from './file-hint';
 import type { ColumnSource, FeedFormat, FormatDefinition } from './format-definition';
 import {
@@ -25,6 +25,7 @@ import {
   skuDoubt,
 } from './format-doubts';
 import { comparable } from './read/format-reading';
+import { firstRecords } from './read/first-records';
 import { trimText } from './text';
 
 /** What a file seems to be. */
@@ -43,9 +44,6 @@ export interface FormatDetection {
   /** Beginning of the text as UTF-8; undefined where it is no text. */
   text: Buffer | undefined;
 }
-
-/** Splits the beginning of a text into its first records that are not blank. */
-type SplitText = (text: Buffer, delimiter: Delimiter, recordsMax?: number) => TableRecord[];
 
 const nothing: FormatDetection = {
   encoding: { value: null, confidence: 0 },
@@ -66,7 +64,6 @@ const textHints = new Set<string | undefined>([undefined, 'utf_16', 'windows_125
 const tableBytes = 128 * 1024;
 
 interface DetectionOptions {
-  split: SplitText;
   /** Whether the bytes are the whole file; if not, the last record may be cut. */
   complete: boolean;
   /** The currency of orders of products without one. */
@@ -78,7 +75,7 @@ interface DetectionOptions {
  * @param bytes - the file, or its beginning
  */
 export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDetection {
-  const { split, complete } = options;
+  const { complete } = options;
   if (bytes.length === 0 || !textHints.has(fileHint(bytes)?.code)) return nothing;
   const { encoding, confidence } = detectEncoding(bytes);
   const decoded = decodeBeginning(bytes, encoding ?? 'utf-8') ?? (encoding === null ? bytes : undefined);
@@ -87,9 +84,9 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
   const line = findDelimiterLine(decoded.toString('latin1', 0, delimiterLineMax));
   const text = decoded.subarray(line?.length ?? 0);
   const start = text.subarray(0, tableBytes);
-  const table = detectTable((delimiter) => split(start, delimiter), line?.stated);
+  const table = detectTable((delimiter) => firstRecords(start, delimiter), line?.stated);
   if (!table) return found;
-  const records = split(text, table.delimiter, Infinity).slice(table.recordsBefore + 1);
+  const records = firstRecords(text, table.delimiter, Infinity).slice(table.recordsBefore + 1);
   const whole = complete ? records : records.slice(0, -1);
   const rows = whole.map(({ fields }) => fields).filter((fields) => isSplit(fields, table.names.length));
   return { ...found, ...detectInTable({ ...table, rows }, encoding, options.defaultCurrency) };

@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { clean } from './clean-cell';
 import { productColumns, type ProductColumn } from './columns';
 import { canEncode, encodeText } from './encode-text';
-import type { ColumnSource, FormatDefinition } from './format-definition';
+import type { ColumnSource, ReadDefinition } from './format-definition';
 import { comparable, FormatReading, resolveFormat } from './read/format-reading';
 import type { Delimiter } from './delimiter';
 
@@ -32,7 +32,7 @@ export class FormatWriter {
   private readonly reading: FormatReading;
   private readonly delimiter: Delimiter;
 
-  constructor(private readonly definition: FormatDefinition) {
+  constructor(private readonly definition: ReadDefinition) {
     this.delimiter = (definition.delimiter ?? ',') as Delimiter;
     this.positions = productColumns.flatMap((column) => {
       const position = this.placeOf(definition.columns[column]);

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { fileTooLarge, invalidFeedFile, notCsv, ServiceError, type ErrorCode } from '../shared/errors';
-import { readHeader, headerRowBytes } from '../feed-format/read/header';
+import { strictFormat } from '../feed-format/built-in-formats';
+import { detectMark } from '../feed-format/read/decode-text';
+import { readHeader } from '../feed-format/read/header';
+import { headerRowBytes } from '../feed-format/read/header-names';
 import { isCsvFile } from '../feed-format/csv-file-type';
 import type { FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
@@ -94,7 +97,7 @@ export class FeedFile implements CheckedFile {
     if (!this.prefix) return undefined;
     const prefix = Buffer.concat([this.prefix.subarray(0, this.prefixBytes), chunk]);
     this.prefix = undefined;
-    const header = readHeader(prefix, this.mode);
+    const header = readHeader(prefix.subarray(detectMark(prefix).markBytes), strictFormat, this.mode);
     if ('problem' in header) this.headerProblem = invalidFeedFile(header.problem);
     else if (this.mode === 'replace' && header.codes !== undefined) this.headerProblem = rejectsToReplace();
     return this.problem ? undefined : prefix;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readFormatHeader } from '../feed-format/read/format-header';
 import { encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
 import type { FormatDefinition } from '../feed-format/format-definition';
-import { headerRowBytes } from '../feed-format/read/header';
+import { readHeader } from '../feed-format/read/header';
+import { headerRowBytes } from '../feed-format/read/header-names';
 import type { LoadMode } from '../feed-format/load-options';
 import { trimText } from '../feed-format/text';
 import { isGzipName, MalformedGzip, unpack } from '../feed-format/read/unpack';
@@ -31,7 +31,7 @@ export class FormattedFeedFile implements CheckedFile {
     private readonly mode: LoadMode,
     private readonly fileName: string,
   ) {
-    this.decoder = new FileDecoder(definition.encoding);
+    this.decoder = new FileDecoder(definition);
   }
 
   /** The first failing check. It can change until the end of the file. */
@@ -124,7 +124,7 @@ export class FormattedFeedFile implements CheckedFile {
 
   private decideHeader(): void {
     if (!this.prefix) return;
-    const header = readFormatHeader(Buffer.concat(this.prefix), this.definition, this.mode);
+    const header = readHeader(Buffer.concat(this.prefix), this.definition, this.mode);
     this.prefix = undefined;
     if ('problem' in header) this.headerProblem = invalidFeedFile(header.problem);
     else if (this.mode === 'replace' && header.codes !== undefined) this.headerProblem = rejectsToReplace();

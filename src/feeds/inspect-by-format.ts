@@ -1,13 +1,12 @@
-import { readFormatHeader } from '../feed-format/read/format-header';
 import { productColumns } from '../feed-format/columns';
 import { isCsvFile } from '../feed-format/csv-file-type';
-import { detectMark, encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
-import type { FormatDefinition } from '../feed-format/format-definition';
-import type { NamedHeader } from '../feed-format/read/header';
-import { shiftedOffsets } from '../feed-format/read/line-offsets';
-import { trimText } from '../feed-format/text';
+import type { ReadDefinition } from '../feed-format/format-definition';
+import { suggestColumn } from '../feed-format/header-suggestion';
 import type { LoadMode } from '../feed-format/load-options';
+import { detectMark, encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
+import { readHeader, type NamedHeader } from '../feed-format/read/header';
 import { MalformedGzip } from '../feed-format/read/unpack';
+import { trimText } from '../feed-format/text';
 import { invalidFeedFile, notCsv } from '../shared/errors';
 import { rejectsToReplace } from './checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';
@@ -17,45 +16,46 @@ import type { FilePart } from './upload-form';
 
 /** Reads a file by its format, as an upload and its run do. @throws invalid_shape if the mode is not one for the file */
 export async function inspectByFormat(
-  { fileName, mediaType }: FilePart,
+  { fileName, mediaType }: Pick<FilePart, 'fileName' | 'mediaType'>,
   { bytes, complete, isBlank, gzip }: FileBeginning,
-  definition: FormatDefinition,
+  definition: ReadDefinition,
   mode: LoadMode,
 ): Promise<FileReading> {
-  const isFile = isCsvFile(fileName, mediaType, true);
+  const { strict: isStrict = false } = definition;
+  const isFile = isCsvFile(fileName, mediaType, !isStrict);
   const refused = (problem: string): FileReading => ({
     refusal: isFile ? invalidFeedFile(problem).message : notCsv().message,
     isRefused: true,
   });
-  if (gzip === 'broken' || gzip === 'misnamed') return refused(new MalformedGzip().message);
+  if (!isStrict && (gzip === 'broken' || gzip === 'misnamed')) return refused(new MalformedGzip().message);
   const text = decodeText(bytes, complete, definition);
   if (!text) {
-    const { encoding } = detectMark(bytes, definition.encoding);
+    const encoding = isStrict ? 'utf-8' : detectMark(bytes, definition.encoding).encoding;
     return refused(`CSV file must be ${encodingName(encoding)} encoded.`);
   }
   if (isBlank || (complete && trimText(text.toString()) === '')) return refused('Uploaded file is empty.');
-  const header = readFormatHeader(text, definition, mode);
+  const header = readHeader(text, definition, mode);
   if ('problem' in header) return refused(header.problem);
   if (mode === 'replace' && header.codes !== undefined) throw rejectsToReplace();
-  header.reading!.offsets = shiftedOffsets(0);
   const rows = await inspectRows(text, complete, header, { mode });
+  const read = {
+    delimiter: header.delimiter,
+    skipLines: definition.skip_lines ?? 0,
+    headers: isStrict ? describeHeaders(header.names) : headersOf(header),
+    ...rows,
+  };
+  const decimalSeparator = definition.decimal_separator === ',' ? (',' as const) : ('.' as const);
   return {
     refusal: isFile ? null : notCsv().message,
     isRefused: false,
-    read: {
-      delimiter: header.delimiter,
-      decimalSeparator: definition.decimal_separator === ',' ? ',' : '.',
-      skipLines: definition.skip_lines ?? 0,
-      headers: headersOf(header),
-      sample: sampleOf(rows),
-      ...rows,
-    },
+    // A file without a format is described as what it seems to be.
+    read: isStrict ? read : { ...read, decimalSeparator, sample: sampleOf(rows) },
   };
 }
 
 /** @returns UTF-8; undefined if the bytes are not text in the encoding of the format */
-function decodeText(bytes: Buffer, complete: boolean, { encoding }: FormatDefinition): Buffer | undefined {
-  const decoder = new FileDecoder(encoding);
+function decodeText(bytes: Buffer, complete: boolean, definition: ReadDefinition): Buffer | undefined {
+  const decoder = new FileDecoder(definition);
   try {
     const text = decoder.write(bytes);
     return complete ? Buffer.concat([text, decoder.end()]) : text;
@@ -67,7 +67,7 @@ function decodeText(bytes: Buffer, complete: boolean, { encoding }: FormatDefini
 
 /** Describes headers by the columns that are read from them; the first one, where several are. */
 function headersOf({ names, reading }: NamedHeader): InspectedHeader[] {
-  const { sources } = reading!.format;
+  const { sources } = reading.format;
   return names.slice(0, inspectHeadersMax).map((header, position) => {
     const column = productColumns.find((name) => {
       const source = sources[name];
@@ -80,5 +80,21 @@ function headersOf({ names, reading }: NamedHeader): InspectedHeader[] {
       confidence: column ? 1 : 0,
       suggestion: null,
     };
+  });
+}
+
+/**
+ * Describes headers with suggestions for columns that no header has. Each is suggested once: of two columns with one name, an upload
+ * refuses the second.
+ */
+export function describeHeaders(names: readonly string[]): InspectedHeader[] {
+  const columnOf = (name: string) => productColumns.find((column) => column === name.toLowerCase()) ?? null;
+  const found = names.map(columnOf);
+  const missing = new Set(productColumns.filter((column) => !found.includes(column)));
+  return names.slice(0, inspectHeadersMax).map((header, position) => {
+    const column = found[position] ?? null;
+    const suggestion = column ? null : suggestColumn(header, [...missing]);
+    if (suggestion) missing.delete(suggestion);
+    return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, suggestion };
   });
 }

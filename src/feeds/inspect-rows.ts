@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { RecordExtractor } from '../feed-format/read/extract';
+import { RecordExtractor, type RecordPlace } from '../feed-format/read/extract';
 import { headerIssues, reportedNames } from '../etl/header-issues';
 import { skuIssue } from '../etl/reject-staged';
 import { keepLastRow } from '../etl/repeated-skus';
-import { RowIssueLog, type RecordPlace, type RowIssue, type RowIssueCount } from '../etl/row-issues';
-import { FeedFailure } from '../etl/run-result';
+import { RowIssueLog, type RowIssue, type RowIssueCount } from '../etl/row-issues';
 import {
   keptValue,
   transformRecord,
@@ -14,6 +13,7 @@ import {
 } from '../etl/transform';
 import { productColumns } from '../feed-format/columns';
 import type { NamedHeader } from '../feed-format/read/header';
+import { UnclosedQuote } from '../feed-format/read/split-records';
 import type { LoadMode } from '../feed-format/load-options';
 import { ConcurrencyLimit } from '../shared/concurrency-limit';
 
@@ -84,8 +84,7 @@ async function transformRows(
   const extractor = new RecordExtractor<never>(
     header,
     (place, text) => {
-      const names = header.reading ? reportedNames(header, text) : header.names;
-      for (const issue of headerIssues(place, names, undefined)) log.add(issue);
+      for (const issue of headerIssues(place, reportedNames(header, text), undefined)) log.add(issue);
       return null;
     },
     (record) => {
@@ -127,7 +126,7 @@ async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Prom
     for await (const _ of extractor.read(inChunks(bytes)));
     return null;
   } catch (error) {
-    if (!(error instanceof FeedFailure)) throw error;
+    if (!(error instanceof UnclosedQuote)) throw error;
     return error.message;
   }
 }

@@ -1,28 +1,18 @@
-import { notCsv } from '../shared/errors';
-import { productColumns } from '../feed-format/columns';
-import { firstRecords, readFormatHeader } from '../feed-format/read/format-header';
+import { isUtf8 } from 'node:buffer';
+import { strictFormat } from '../feed-format/built-in-formats';
 import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
-import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
+import type { FeedFormat, FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import { applyMergePatch } from '../feed-format/merge-patch';
-import { shiftedOffsets } from '../feed-format/read/line-offsets';
-import { guessHeaderNames, readHeader } from '../feed-format/read/header';
-import { isCsvFile } from '../feed-format/csv-file-type';
-import { FeedFile } from './feed-file';
+import { detectMark, wholeCharacters } from '../feed-format/read/decode-text';
+import { readHeader } from '../feed-format/read/header';
+import { guessHeaderNames } from '../feed-format/read/header-names';
 import { fileHint, gzipHint } from '../feed-format/file-hint';
-import { suggestColumn } from '../feed-format/header-suggestion';
 import { admitUpload, type UploadAdmission } from './incoming-upload';
 import type { MultipartBody } from '../http/multipart';
-import { inspectByFormat } from './inspect-by-format';
+import { describeHeaders, inspectByFormat } from './inspect-by-format';
 import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } from './inspect-rows';
-import {
-  inspectHeadersMax,
-  type FeedInspection,
-  type FileReading,
-  type InspectionDoubt,
-  type InspectedHeader,
-  type StatedEncoding,
-} from './inspection';
+import type { FeedInspection, InspectionDoubt, StatedEncoding } from './inspection';
 import { readBeginning, type FileBeginning } from './inspected-beginning';
 import type { FilePart } from './upload-form';
 
@@ -50,7 +40,7 @@ export async function inspectFeed(
       const decided = format === 'undecided' ? await form.findFormat() : format;
       form.finish();
       return inspectFile(file, beginning, {
-        format: (decided as FeedFormat | null)?.definition,
+        definition: (decided as FeedFormat | null)?.definition ?? strictFormat,
         mode: form.loadOptions.mode,
         defaultCurrency,
       });
@@ -62,33 +52,28 @@ async function inspectFile(
   part: FilePart,
   file: FileBeginning,
   {
-    format,
+    definition,
     mode,
     defaultCurrency,
-  }: { format: FormatDefinition | undefined; mode: LoadMode; defaultCurrency: string },
+  }: { definition: ReadDefinition; mode: LoadMode; defaultCurrency: string },
 ): Promise<FeedInspection> {
   const { complete, isBlank } = file;
-  const bytes = complete ? file.bytes : file.bytes.subarray(0, lastCharacterEnd(file.bytes));
+  const bytes = complete ? file.bytes : file.bytes.subarray(0, wholeCharacters(file.bytes));
   const encoding = encodingOf(bytes);
-  const detection = isBlank
-    ? undefined
-    : detectFormat(bytes, { split: firstRecords, complete, defaultCurrency });
+  const detection = isBlank ? undefined : detectFormat(bytes, { complete, defaultCurrency });
   const shown = detection?.draft?.columns.sku ? await rowsOfDraft(detection, complete) : undefined;
-  const { refusal, isRefused, read } = format
-    ? await inspectByFormat(part, { ...file, bytes }, format, mode)
-    : await inspectWithoutFormat(part, { ...file, bytes }, { encoding, mode });
+  const { refusal, isRefused, read } = await inspectByFormat(part, { ...file, bytes }, definition, mode);
   const text = encoding === 'utf-8' ? bytes : (detection?.text ?? Buffer.alloc(0));
   const wayOut = isRefused && !isBlank && !read ? fileHint(bytes) : null;
   return {
     refusal,
     hint:
-      gzipHint(file.gzip, { hasFormat: format !== undefined, isText: detection?.text !== undefined }) ??
-      wayOut,
+      gzipHint(file.gzip, { hasFormat: !definition.strict, isText: detection?.text !== undefined }) ?? wayOut,
     inspectedBytes: bytes.length,
     complete,
     encoding,
     detectedEncoding: encoding === 'unknown' ? (detection?.encoding.value ?? 'unknown') : encoding,
-    byteOrderMark: /^(?:efbbbf|fffe|feff)/.test(bytes.toString('hex', 0, 3)),
+    byteOrderMark: detectMark(bytes).markBytes > 0,
     lineEnds: lineEndsOf(text.toString()),
     decimalSeparator: detection?.decimalSeparator ?? null,
     skipLines: detection?.skipLines ?? 0,
@@ -100,32 +85,6 @@ async function inspectFile(
       ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(bytes) : undefined),
       ...(shown?.rows ?? noRows),
     }),
-  };
-}
-
-/** Reads a file as the specification says. @throws invalid_shape if the mode is not one for the file */
-async function inspectWithoutFormat(
-  { fileName, mediaType }: FilePart,
-  { bytes, complete, isBlank }: FileBeginning,
-  { encoding, mode }: { encoding: StatedEncoding; mode: LoadMode },
-): Promise<FileReading> {
-  const file = new FeedFile({ textFollows: !isBlank, mode });
-  file.take(bytes);
-  file.end();
-  if (file.problem?.code === 'invalid_shape') throw file.problem;
-  const header = encoding === 'utf-8' ? readHeader(bytes, mode) : { problem: '' };
-  return {
-    refusal: isCsvFile(fileName, mediaType) ? (file.problem?.message ?? null) : notCsv().message,
-    isRefused: file.problem !== undefined,
-    read:
-      'problem' in header
-        ? undefined
-        : {
-            delimiter: header.delimiter,
-            skipLines: 0,
-            headers: describeHeaders(header.names),
-            ...(await inspectRows(bytes, complete, header, { mode })),
-          },
   };
 }
 
@@ -154,9 +113,8 @@ async function rowsOfDraft(
   { draft, text }: FormatDetection,
   complete: boolean,
 ): Promise<{ rows: InspectedRows; sample: InspectedRow['values'][] } | undefined> {
-  const header = readFormatHeader(text!, draft as FormatDefinition);
+  const header = readHeader(text!, draft as FormatDefinition);
   if ('problem' in header) return undefined;
-  header.reading!.offsets = shiftedOffsets(0);
   const rows = await inspectRows(text!, complete, header);
   return { rows, sample: sampleOf(rows) };
 }
@@ -196,9 +154,8 @@ async function withSamples({ draft, doubts, text }: FormatDetection): Promise<In
 
 /** Reads the products at the beginning of a text under a definition, by line. */
 async function productsOf(definition: unknown, text: Buffer): Promise<Map<number, InspectedRow['values']>> {
-  const header = readFormatHeader(text, definition as FormatDefinition);
+  const header = readHeader(text, definition as FormatDefinition);
   if ('problem' in header) return new Map();
-  header.reading!.offsets = shiftedOffsets(0);
   const beginning = text.subarray(0, choiceBytes);
   const { rows } = await inspectRows(beginning, beginning.length === text.length, header, {
     rowsMax: Infinity,
@@ -206,26 +163,11 @@ async function productsOf(definition: unknown, text: Buffer): Promise<Map<number
   return new Map(rows.map(({ line, values }) => [line, values]));
 }
 
-/** Finds the end of the last complete UTF-8 character. */
-function lastCharacterEnd(bytes: Buffer): number {
-  let start = bytes.length - 1;
-  while (start > bytes.length - 4 && (bytes[start]! & 0xc0) === 0x80) start--;
-  const lead = bytes[start]!;
-  const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc0 ? 2 : 1;
-  return start + length > bytes.length ? start : bytes.length;
-}
-
 /** Tells an encoding that a file states or is. */
 function encodingOf(bytes: Buffer): StatedEncoding {
-  const mark = bytes.toString('hex', 0, 2);
-  if (mark === 'fffe') return 'utf-16le';
-  if (mark === 'feff') return 'utf-16be';
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    return 'utf-8';
-  } catch {
-    return 'unknown';
-  }
+  const { encoding } = detectMark(bytes);
+  if (encoding === 'utf-16le' || encoding === 'utf-16be') return encoding;
+  return isUtf8(bytes) ? 'utf-8' : 'unknown';
 }
 
 function lineEndsOf(text: string): FeedInspection['lineEnds'] {
@@ -234,20 +176,4 @@ function lineEndsOf(text: string): FeedInspection['lineEnds'] {
   if (hasCrlf && hasLf) return 'mixed';
   if (hasCrlf) return 'crlf';
   return hasLf ? 'lf' : 'none';
-}
-
-/**
- * Describes headers with suggestions for columns that no header has. Each is suggested once: of two columns with one name, an upload
- * refuses the second.
- */
-function describeHeaders(names: readonly string[]): InspectedHeader[] {
-  const columnOf = (name: string) => productColumns.find((column) => column === name.toLowerCase()) ?? null;
-  const found = names.map(columnOf);
-  const missing = new Set(productColumns.filter((column) => !found.includes(column)));
-  return names.slice(0, inspectHeadersMax).map((header, position) => {
-    const column = found[position] ?? null;
-    const suggestion = column ? null : suggestColumn(header, [...missing]);
-    if (suggestion) missing.delete(suggestion);
-    return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, suggestion };
-  });
 }

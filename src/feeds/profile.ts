@@ -1,10 +1,10 @@
 import type { components } from '../../generated/openapi';
 import { feedColumns, type ColumnFormat, recordBytes } from '../feed-format/columns';
-import { findBuiltInFormat } from '../feed-format/built-in-formats';
+import { strictFormat } from '../feed-format/built-in-formats';
 import { delimiters } from '../feed-format/delimiter';
-import type { FormatDefinition } from '../feed-format/format-definition';
+import type { ReadDefinition } from '../feed-format/format-definition';
 import { FormatWriter, type WrittenValues } from '../feed-format/format-writing';
-import { headerRowBytes } from '../feed-format/read/header';
+import { headerRowBytes } from '../feed-format/read/header-names';
 import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../feed-format/issue-codes';
 
 type FeedProfile = components['schemas']['FeedProfile'];
@@ -48,8 +48,8 @@ function codesOf({ name, required, type, maxLength }: ColumnFormat): RowIssueCod
   return rowIssueCodes.filter((code) => codes.has(code));
 }
 
-/** Makes a feed with one example row. @param format - of the file; absent: as the specification says, in UTF-8 */
-export function feedTemplate(format: FormatDefinition = findBuiltInFormat('standard')!.definition): Buffer {
+/** Makes a feed with one example row. @param format - of the file; absent: without a format */
+export function feedTemplate(format: ReadDefinition = strictFormat): Buffer {
   const example = Object.fromEntries(feedColumns.map((column) => [column.name, column.example]));
   const values = Object.entries(format.columns).map(([column, { value }]) => [
     column,

@@ -1,7 +1,8 @@
-import { transformRecord, type FeedRecord } from '../etl/transform';
+import { transformRecord } from '../etl/transform';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import { objectOf } from '../feed-format/format-faults';
+import type { FeedRecord } from '../feed-format/read/extract';
 import { FormatReading, resolveFormat } from '../feed-format/read/format-reading';
 import type { ShapeError } from '../shared/errors';
 
@@ -30,6 +31,7 @@ export function constantFaults(body: unknown): ShapeError[] {
     delimiter: ',',
     fieldCount: 0,
     positions: {},
+    endsWithDelimiter: false,
     reading,
   });
   return issues.flatMap(({ field, severity, code, message }) => {

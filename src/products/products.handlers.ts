@@ -17,7 +17,6 @@ import { getProductAsOf, listProductsAsOf } from './catalog-as-of';
 import { parseProductCursor, requireProduct } from './products.checks';
 import { listProducts } from './products.listing';
 import { listFacets } from './facets.repository';
-import { openFormattedProductFile } from './formatted-product-file';
 import { openProductFile } from './product-file';
 import { createProductLookup } from './product-lookup';
 import type { ProductListing, ProductRow } from './products.repository';
@@ -119,13 +118,9 @@ export function productHandlers(
 
     async downloadPartnerProducts({ path, query, caller, client, refusal, isAborted, reply }) {
       const { partner_id, partner_name } = await getPartner(db, path.partner_name, caller.partnerName);
-      const format = query.format ? await getFormatOfQuery(db, query.format, partner_name) : undefined;
+      const format = query.format ? await getFormatOfQuery(db, query.format, partner_name) : null;
       const holder = { ...holderOf(caller, partner_name), client, refusal };
-      const file = await downloads.open(holder, async () =>
-        format
-          ? openFormattedProductFile(db, partner_id, format, isAborted)
-          : openProductFile(db, partner_id),
-      );
+      const file = await downloads.open(holder, () => openProductFile(db, partner_id, format, isAborted));
       const charset = format?.definition.encoding ?? 'utf-8';
       return reply(200, new EncodedFile(file, charset), {
         'Content-Disposition': 'attachment; filename="products.csv"',

@@ -1,7 +1,6 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { databaseTimeouts, inTransaction } from '../db/transaction';
-import { RecordExtractor } from '../feed-format/read/extract';
 import { openRawFile } from '../etl/raw-file';
 import { FeedFailure } from '../etl/run-result';
 import { sha256 } from '../provenance/record-source';
@@ -100,11 +99,10 @@ async function* digestRecords(
   file: ExpiredFile,
   wanted: ReadonlySet<number>,
 ): AsyncGenerator<RecordDigest[]> {
-  const { header, chunks, close } = await openRawFile(objectStore, file, undefined, true);
+  const { records: read, close } = await openRawFile(objectStore, file, { keepsBytes: true });
   let digests: RecordDigest[] = [];
   let records = 0;
-  const extractor = new RecordExtractor<RecordDigest[]>(
-    header,
+  const batches = read<RecordDigest[]>(
     () => null,
     (record) => {
       const { offset } = record;
@@ -116,7 +114,7 @@ async function* digestRecords(
     },
   );
   try {
-    yield* extractor.read(chunks);
+    yield* batches;
     yield digests;
   } finally {
     await close();

@@ -4,12 +4,11 @@ import type { Database } from '../db/database';
 import { beginTransaction } from '../db/transaction';
 import { getFeedToRun } from '../jobs/jobs.repository';
 import type { ObjectStore } from '../storage/object-store';
-import { RecordExtractor } from '../feed-format/read/extract';
 import type { Delimiter } from '../feed-format/delimiter';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
 import { skuIssue } from '../etl/reject-staged';
 import { reportColumns } from '../feed-format/report-columns';
-import { blankPreamble, inEncodingOf, positionNames, withFilledCells } from './formatted-rejects';
+import { blankPreamble, inEncodingOf, positionNames, withFilledCells } from './rejects-file';
 import { listSupersededRows } from '../etl/repeated-skus';
 import type { RowIssue } from '../etl/row-issues';
 import { FeedFailure } from '../etl/run-result';
@@ -86,14 +85,13 @@ async function* readRejects(
   mode: LoadMode,
   { superseded, unknown }: RejectedRows,
 ): AsyncGenerator<Buffer> {
-  const { header, chunks } = file;
+  const { header, records } = file;
   const batch = new TextBatch();
   batch.add(blankPreamble(file));
   const addHeader = (text: string) =>
     batch.add(`${reportCells([...reportColumns], header.delimiter)}${text}\n`);
-  if (header.reading?.format.hasHeaderRow === false) addHeader(positionNames(header));
-  const extractor = new RecordExtractor<Buffer>(
-    header,
+  if (!header.reading.format.hasHeaderRow) addHeader(positionNames(header));
+  const rejects = records<Buffer>(
     (_place, text) => addHeader(text),
     (record) => {
       if (record.tooLong) return null;
@@ -111,7 +109,7 @@ async function* readRejects(
     },
   );
   try {
-    yield* extractor.read(chunks);
+    yield* rejects;
   } catch (error) {
     // The rows before the error.
     yield batch.flush();

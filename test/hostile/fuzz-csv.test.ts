@@ -1,12 +1,14 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { RecordExtractor } from '../../src/feed-format/read/extract';
-import { FeedFailure } from '../../src/etl/run-result';
-import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/read/header';
+import type { ExtractedRecord } from '../../src/feed-format/read/extract';
+import type { FeedHeader } from '../../src/feed-format/read/header';
+import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
+import { UnclosedQuote } from '../../src/feed-format/read/split-records';
 import { trimText } from '../../src/feed-format/text';
 import { anyBytes } from '../support/arbitrary';
 import { casesFor, forgetAll } from '../support/fuzz';
+import { extractStrictly, findStrictHeader } from '../support/read-strictly';
 import {
   copyRecord,
   type LongRecord,
@@ -17,22 +19,19 @@ import { startTestService, type TestService } from '../support/service';
 
 /** What the extractor reads of bytes that come in chunks of these sizes. @param recordBytesMax - absent: the service's */
 async function extract(bytes: Buffer, sizes: number[], recordBytesMax?: number) {
-  const found = readHeader(bytes);
-  if ('problem' in found) return undefined;
+  const header = findStrictHeader(bytes);
+  if (!header) return undefined;
   const records: (PlainRecord | LongRecord)[] = [];
   const raw: string[] = [];
-  const extractor = new RecordExtractor(
-    found,
-    () => null,
-    (record) => {
-      records.push(copyRecord(record, found.positions.sku));
-      raw.push(record.bytes.toString());
-      return null;
-    },
-    recordBytesMax,
+  const onRecord = (record: ExtractedRecord) => {
+    records.push(copyRecord(record, header.positions.sku));
+    raw.push(record.bytes.toString());
+    return null;
+  };
+  const failure = await failureOf(
+    extractStrictly(chunked(bytes, sizes), header, { onRecord }, recordBytesMax),
   );
-  const failure = await failureOf(extractor.read(chunked(bytes, sizes)));
-  return { header: found, records, raw, failure };
+  return { header, records, raw, failure };
 }
 
 /** What csv-parse alone reads of them, as a stream. */
@@ -72,7 +71,7 @@ async function failureOf(texts: AsyncIterable<unknown>): Promise<string | undefi
     for await (const _ of texts);
     return undefined;
   } catch (error) {
-    if (!(error instanceof FeedFailure)) throw error;
+    if (!(error instanceof UnclosedQuote)) throw error;
     return error.message;
   }
 }
@@ -80,7 +79,7 @@ async function failureOf(texts: AsyncIterable<unknown>): Promise<string | undefi
 /** What csv-parse makes of the whole; undefined when a quote is left open. */
 function reference(bytes: Buffer | string, delimiter: string): string[][] | undefined {
   try {
-    return parse(bytes, { ...recordOptions, delimiter });
+    return parse(bytes, { ...recordOptions, bom: true, delimiter });
   } catch {
     return undefined;
   }

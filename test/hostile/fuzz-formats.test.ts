@@ -40,7 +40,7 @@ const references: [Encoding, (bytes: Buffer) => string][] = [
 
 /** Decodes bytes that come in chunks of these sizes. @returns undefined if they are no text */
 function decodeChunks(bytes: Buffer, sizes: number[], encoding: Encoding) {
-  const decoder = new FileDecoder(encoding, true);
+  const decoder = new FileDecoder({ encoding }, true);
   try {
     const parts = chunksOf(bytes, ...sizes).map((chunk) => Buffer.from(decoder.write(chunk)));
     return { text: Buffer.concat([...parts, decoder.end()]), offsets: decoder.offsets };

@@ -1,15 +1,16 @@
 import { Readable } from 'node:stream';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { RecordExtractor } from '../../src/feed-format/read/extract';
-import { FeedFailure } from '../../src/etl/run-result';
 import { recordBytes } from '../../src/feed-format/columns';
-import { isBlankRecord, readHeader, recordOptions, type FeedHeader } from '../../src/feed-format/read/header';
+import type { FeedHeader } from '../../src/feed-format/read/header';
+import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
+import { UnclosedQuote } from '../../src/feed-format/read/split-records';
 import { trimText } from '../../src/feed-format/text';
 import { readSource, sha256 } from '../../src/provenance/record-source';
 import type { ByteRange, ObjectStore } from '../../src/storage/object-store';
 import { anyBytes, anyFeed } from '../support/arbitrary';
 import { casesFor } from '../support/fuzz';
+import { extractStrictly, findStrictHeader, strictHeader } from '../support/read-strictly';
 import { copyRecord } from '../support/reference-extractor';
 
 /** A record that a run reads. */
@@ -32,23 +33,21 @@ const inChunks = (bytes: Buffer, size: number) =>
   );
 
 async function readFile(bytes: Buffer, chunkBytes: number): Promise<ReadFile | undefined> {
-  const header = readHeader(bytes);
-  if ('problem' in header) return undefined;
+  const header = findStrictHeader(bytes);
+  if (!header) return undefined;
   const records: ReadRecord[] = [];
-  const extractor = new RecordExtractor<never>(
-    header,
-    () => null,
-    (record) => {
+  const read = extractStrictly<never>(inChunks(bytes, chunkBytes), header, {
+    onRecord(record) {
       const { fields } = copyRecord(record) as { fields: string[] };
       records.push({ offset: record.offset, bytes: Buffer.from(record.bytes), fields });
       return null;
     },
-  );
+  });
   try {
-    for await (const _ of extractor.read(Readable.from(inChunks(bytes, chunkBytes))));
+    for await (const _ of read);
     return { header, records, isWhole: true };
   } catch (error) {
-    if (!(error instanceof FeedFailure)) throw error;
+    if (!(error instanceof UnclosedQuote)) throw error;
     return { header, records, isWhole: false };
   }
 }
@@ -80,7 +79,7 @@ const locationIn = (bytes: Buffer, { delimiter }: FeedHeader, offset: number, sk
 function rowsOf(bytes: Buffer, delimiter: string): string[][] | undefined {
   let all: string[][];
   try {
-    all = parse(bytes, { ...recordOptions, delimiter });
+    all = parse(bytes, { ...recordOptions, bom: true, delimiter });
   } catch {
     return undefined;
   }
@@ -122,7 +121,7 @@ it('the bytes at the offset of a record are the record, and parse to its row, in
           encoding: 'utf-8',
         });
         const found = Buffer.from(source.record_base64!, 'base64');
-        const rows: string[][] = parse(found, { ...recordOptions, bom: false, delimiter });
+        const rows: string[][] = parse(found, { ...recordOptions, delimiter });
         parsed.push(...rows);
       }
       expect(ranges).toHaveLength(records.length);
@@ -142,7 +141,7 @@ it.each([
   const bytes = Buffer.from(`${head}A,Tent\nB2,Lamp\n`);
   const { store } = storeOf(bytes);
 
-  const source = await readSource(store, locationIn(bytes, readHeader(bytes) as FeedHeader, offset, sku));
+  const source = await readSource(store, locationIn(bytes, strictHeader(bytes), offset, sku));
 
   expect(source).toMatchObject({ record_sha256: null, record_base64: null, record_text: null });
 });
@@ -151,7 +150,7 @@ it('requests no more than the maximum size of a record', async () => {
   const bytes = Buffer.from(`${head}A,Tent\n${'x'.repeat(recordBytes)}`);
   const { ranges, store } = storeOf(bytes, 1024);
 
-  const source = await readSource(store, locationIn(bytes, readHeader(bytes) as FeedHeader, head.length));
+  const source = await readSource(store, locationIn(bytes, strictHeader(bytes), head.length));
 
   expect(source.record_text).toBe('A,Tent');
   expect(ranges).toEqual([{ start: head.length, end: head.length + recordBytes - 1 }]);
@@ -162,7 +161,7 @@ it.each(['\n', '\r\n'])('reads a record of the maximum size with the line end %j
   const bytes = Buffer.from(`${head}${record}${end}B,Lamp\n`);
   const { store } = storeOf(bytes, 64 * 1024);
 
-  const source = await readSource(store, locationIn(bytes, readHeader(bytes) as FeedHeader, head.length));
+  const source = await readSource(store, locationIn(bytes, strictHeader(bytes), head.length));
 
   expect(source.record_sha256).toBe(sha256(Buffer.from(record)).toString('hex'));
 });
@@ -172,7 +171,7 @@ it.each([
   ['an offset behind the end', { size: undefined, offset: 1_000 }],
 ])('returns no record of %s', async (_what, { size, offset }) => {
   const bytes = Buffer.from(`${head}A,"Tent`);
-  const location = locationIn(bytes, readHeader(Buffer.from(head)) as FeedHeader, offset);
+  const location = locationIn(bytes, strictHeader(head), offset);
   const { store } = storeOf(bytes);
 
   const source = await readSource(store, { ...location, size_bytes: size ?? bytes.length });

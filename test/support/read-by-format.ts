@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { encode } from 'iconv-lite';
-import { RecordExtractor } from '../../src/feed-format/read/extract';
 import { openRawFile } from '../../src/etl/raw-file';
 import { transformRecord, type ProductValues } from '../../src/etl/transform';
 import type { FormatDefinition } from '../../src/feed-format/format-definition';
@@ -34,14 +33,14 @@ export function chunksOf(bytes: Buffer, ...sizes: number[]): Buffer[] {
 /** Reads a feed as a run does. The file is a text in the encoding of the format, or bytes. */
 export async function readFormatted(
   file: string | Buffer,
-  format: FormatDefinition,
+  format: FormatDefinition | null,
   { chunkSizes = [1 << 16], mode = 'upsert' }: { chunkSizes?: number[]; mode?: LoadMode } = {},
 ): Promise<FormattedRow[]> {
-  const bytes = typeof file === 'string' ? encode(file, format.encoding ?? 'utf-8') : file;
+  const bytes = typeof file === 'string' ? encode(file, format?.encoding ?? 'utf-8') : file;
   const objectStore = {
     get: () => Promise.resolve(Readable.from(chunksOf(bytes, ...chunkSizes))),
   } as unknown as ObjectStore;
-  const { header, chunks, close } = await openRawFile(objectStore, {
+  const { header, records, close } = await openRawFile(objectStore, {
     objectKey: 'feed',
     sizeBytes: bytes.length,
     sha256: createHash('sha256').update(bytes).digest(),
@@ -49,8 +48,7 @@ export async function readFormatted(
     format,
   });
   const rows: FormattedRow[] = [];
-  const extractor = new RecordExtractor<never>(
-    header,
+  const read = records<never>(
     () => null,
     (record) => {
       const { line, lastLine, row, offset } = record;
@@ -69,7 +67,7 @@ export async function readFormatted(
     },
   );
   try {
-    for await (const _ of extractor.read(chunks));
+    for await (const _ of read);
   } finally {
     await close();
   }

@@ -1,10 +1,10 @@
-import type { RecordPlace } from '../../src/etl/row-issues';
-import type { FeedRecord } from '../../src/etl/transform';
 import { pipeline } from 'node:stream/promises';
 import { CsvError, parse } from 'csv-parse';
-import { FeedFailure } from '../../src/etl/run-result';
 import type { Delimiter } from '../../src/feed-format/delimiter';
-import { isBlankRecord, recordOptions, type FeedHeader } from '../../src/feed-format/read/header';
+import type { FeedRecord, RecordPlace } from '../../src/feed-format/read/extract';
+import type { FeedHeader } from '../../src/feed-format/read/header';
+import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
+import { UnclosedQuote } from '../../src/feed-format/read/split-records';
 import { trimText } from '../../src/feed-format/text';
 import { recordBytes } from '../../src/feed-format/columns';
 
@@ -80,7 +80,7 @@ export class ReferenceExtractor {
 
   /**
    * Parses the bytes of the file and gives what the callbacks return, nulls left out.
-   * @throws FeedFailure when the file is structurally broken, after everything before that; whatever `source` throws
+   * @throws UnclosedQuote, after everything before that; whatever `source` throws
    */
   async *read(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
     // Emitted but unread records: a stream that fails drops them.
@@ -88,6 +88,7 @@ export class ReferenceExtractor {
     let readCount = 0;
     const parser = parse({
       ...recordOptions,
+      bom: true,
       delimiter: this.header.delimiter,
       // The parser emits objects only.
       on_record: (fields: string[], info) => {
@@ -127,11 +128,7 @@ export class ReferenceExtractor {
     this.skipBlankLines((error as CsvError & { empty_lines: number }).empty_lines);
     switch (error.code) {
       case 'CSV_QUOTE_NOT_CLOSED':
-        return new FeedFailure(
-          `The quote that opens in the record at line ${this.line} is never closed.`,
-          false,
-          error,
-        );
+        return new UnclosedQuote(`The quote that opens in the record at line ${this.line} is never closed.`);
       default:
         return error;
     }

@@ -32,7 +32,7 @@ export function digestContext(
   const lists = [...activeCurrencies, process.versions.unicode];
   const isUpdate = mode === 'update';
   // Digests of releases without formats and modes stay valid.
-  const format = reading ? [reading.rules, endsWithDelimiter] : [];
+  const format = reading.isStrict ? [] : [reading.rules, endsWithDelimiter];
   const target = isUpdate || isCollectionNamed ? [isUpdate, isCollectionNamed ? collection : null] : [];
   const text = JSON.stringify([rules, lists, delimiter, columns, fieldCount, ...target, ...format]);
   return hash('sha256', text, 'buffer').subarray(0, digestBytes);

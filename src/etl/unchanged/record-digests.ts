@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { digestBytes } from './digest-context';
-import type { RecordPlace } from '../row-issues';
+import type { RecordPlace } from '../../feed-format/read/extract';
 
 /** Records per block: 192 KiB are read and written at once. */
 export const recordsPerBlock = 8_192;

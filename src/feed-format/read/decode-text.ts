@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { decode, getDecoder, type DecoderStream } from 'iconv-lite';
-import type { FormatDefinition } from '../format-definition';
+import type { FormatDefinition, ReadDefinition } from '../format-definition';
 import { LineOffsets, shiftedOffsets, type TextOffsets } from './line-offsets';
 
 export type Encoding = NonNullable<FormatDefinition['encoding']>;
@@ -48,9 +48,15 @@ export class FileDecoder {
   /** Whether the file has a byte order mark. */
   hasMark = false;
 
+  private readonly isStrict: boolean;
+
   /** @param isWithin - whether the bytes are from within a file, in its encoding, where a byte order mark is a character */
-  constructor(encoding: Encoding = 'utf-8', isWithin = false) {
+  constructor(
+    { encoding = 'utf-8', strict = false }: Pick<ReadDefinition, 'encoding' | 'strict'>,
+    isWithin = false,
+  ) {
     this.encoding = encoding;
+    this.isStrict = strict;
     if (isWithin) this.decoder = decoderOf(encoding, 0);
   }
 
@@ -73,9 +79,12 @@ export class FileDecoder {
   }
 
   private begin(): Buffer {
-    const { encoding, markBytes } = detectMark(this.first, this.encoding);
-    this.encoding = encoding;
-    this.hasMark = markBytes > 0;
+    const mark = detectMark(this.first, this.encoding);
+    // Read strictly, a file has no other encoding: the mark of one is no text.
+    const isMark = mark.markBytes > 0 && (!this.isStrict || mark.encoding === this.encoding);
+    const markBytes = isMark ? mark.markBytes : 0;
+    if (isMark) this.encoding = mark.encoding;
+    this.hasMark = isMark;
     this.decoder = decoderOf(this.encoding, markBytes);
     return this.decoder.write(this.first.subarray(markBytes));
   }

@@ -1,16 +1,39 @@
-import { FeedFailure } from '../../etl/run-result';
-import { detectMark, markBytesMax } from './decode-text';
-import { isBlankRecord, type FeedHeader } from './header';
-import type { RecordPlace } from '../../etl/row-issues';
-import { sourceEndOf } from './line-offsets';
-import { lineEndLength, RecordScanner } from './scan-record';
-import { trimText } from '../text';
-import { comparable, type FormatReading, type ResolvedFormat } from './format-reading';
-import type { FeedRecord } from '../../etl/transform';
 import { recordBytes } from '../columns';
+import { trimText } from '../text';
+import type { ByteWindow } from './byte-window';
+import { comparable } from './format-reading';
+import type { FeedHeader } from './header';
+import { isBlankRecord } from './header-names';
+import { shiftedOffsets, sourceEndOf, type TextOffsets } from './line-offsets';
+import { lineEndLength, RecordScanner } from './scan-record';
+import { UnclosedQuote } from './split-records';
 
-/** The current record: valid only during the callback. */
-interface CurrentRecord extends FeedRecord {
+/** Place of a record in its file. */
+export interface RecordPlace {
+  /** First and last line; the first line of the file is 1. */
+  line: number;
+  lastLine: number;
+  /** Number of the row; the header is 0. */
+  row: number;
+}
+
+/** A record of a feed. Its texts may be slices that retain a larger text. */
+export interface FeedRecord extends RecordPlace {
+  readonly fieldCount: number;
+  /** Whether text follows a closing quote. */
+  readonly misquoted: boolean;
+  /** Whether it exceeds the maximum size; then no field is available but, perhaps, the sku. */
+  readonly tooLong: boolean;
+  /** Whether its cells are those of the header row. */
+  readonly repeatsHeader: boolean;
+  /** Returns the field at a position of the header; undefined where the record has fewer. */
+  field(position: number): string | undefined;
+  /** Returns the first fields, also of unknown columns. Slower. */
+  firstFields(max: number): string[];
+}
+
+/** A record with its bytes. The extractor has one object for all: it is valid only during the callback. */
+export interface ExtractedRecord extends FeedRecord {
   /** Raw bytes in UTF-8, without the line end; empty when it is too long. */
   readonly bytes: Buffer;
   /** Offset of the record in the unpacked file. */
@@ -19,8 +42,16 @@ interface CurrentRecord extends FeedRecord {
   sourceBytes(): Buffer;
 }
 
+/** Where the text that is split comes from. */
+export interface TextSource {
+  /** Offsets of the records in the unpacked file. */
+  offsets: TextOffsets;
+  /** The last bytes of the unpacked file, if they are kept. */
+  window?: ByteWindow;
+}
+
 /**
- * Splits the bytes of a feed into records, header excluded.
+ * Splits the text of a feed into records, header excluded.
  *
  * At most one record and one chunk are in memory; of a record that is too long, only its place and its sku.
  */
@@ -36,57 +67,50 @@ export class RecordExtractor<T> {
   /** Start of the current record, or of blank lines before the next one, in `bytes`. */
   private start = 0;
   private isWithinRecord = false;
-  private headerSeen = false;
+  private headerSeen: boolean;
   private row = 0;
   /** First line of the current record. */
   private line = 1;
-  /** Offset of the current record in the unpacked file, of a feed with a format. */
+  /** Offset of the current record in the unpacked file. */
   private sourceOffset = 0;
 
   /**
    * @param onHeader - called before the first record, with the place and the raw text of the header
    * @param onRecord - called for every record
+   * @param from - absent: the text is the file
    * @param recordBytesMax - maximum size of a record, line end included
    */
   constructor(
     private readonly header: FeedHeader,
     private readonly onHeader: (place: RecordPlace, text: string) => T | null,
-    private readonly onRecord: (record: CurrentRecord) => T | null,
+    private readonly onRecord: (record: ExtractedRecord) => T | null,
+    private readonly from: TextSource = { offsets: shiftedOffsets(0) },
     private readonly recordBytesMax: number = recordBytes,
   ) {
-    const { positions, codes, reading } = header;
-    const used = [...Object.values(positions), ...(codes === undefined ? [] : [codes])];
-    const wanted = reading?.positions ?? used.sort((a, b) => a - b);
-    this.scanner = newScanner(header, wanted);
-    this.current = new ScannedRecord(this.scanner, header, wanted);
+    this.scanner = newScanner(header, header.reading.positions);
+    this.current = new ScannedRecord(this.scanner, header, from);
+    this.headerSeen = !header.reading.format.hasHeaderRow;
   }
 
   /**
-   * Splits the file, and yields the non-null results of the callbacks.
-   * @param source - the bytes of the file; of a feed with a format, its text as UTF-8
-   * @throws FeedFailure at the place where the file is structurally broken; whatever `source` throws
+   * Splits the text, and yields the non-null results of the callbacks.
+   * @param text - in UTF-8, without byte order mark
+   * @throws UnclosedQuote; whatever `text` throws
    */
-  async *read(source: AsyncIterable<Buffer>): AsyncGenerator<T> {
+  async *read(text: AsyncIterable<Buffer>): AsyncGenerator<T> {
+    const { lines, bytes } = this.header.reading.format.preamble;
     let isFirst = true;
-    const { reading } = this.header;
-    for await (const chunk of source) {
+    for await (const chunk of text) {
       this.append(chunk);
       if (isFirst) {
-        // A chunk of an undecoded file can end within the byte order mark.
-        if (!reading && this.bytes.length < markBytesMax) continue;
-        this.start = reading ? this.skipPreamble(reading.format) : detectMark(this.bytes).markBytes;
+        if (this.bytes.length < bytes) continue;
+        this.line += lines;
+        this.start = bytes;
         isFirst = false;
       }
       yield* this.readRecords(false);
     }
     yield* this.readRecords(true);
-  }
-
-  /** Skips the lines before the header row, which the first chunk contains. @returns where they end */
-  private skipPreamble({ preamble, hasHeaderRow }: ResolvedFormat): number {
-    this.line += preamble.lines;
-    this.headerSeen = !hasHeaderRow;
-    return preamble.bytes;
   }
 
   /** Appends a chunk to the unfinished record. */
@@ -104,9 +128,8 @@ export class RecordExtractor<T> {
     this.scanner.start -= this.start;
     this.offset += this.start;
     this.start = 0;
-    const { reading } = this.header;
-    reading?.offsets?.discard(this.offset);
-    reading?.window?.discard(this.sourceOffset);
+    this.from.offsets.discard(this.offset);
+    this.from.window?.discard(this.sourceOffset);
   }
 
   /** Reads the complete records. @param isEnd - whether there are no more bytes */
@@ -116,7 +139,7 @@ export class RecordExtractor<T> {
       if (!this.isWithinRecord) this.beginRecord();
       const found = scanner.scan(this.bytes, isEnd);
       if (found === 'unclosed') {
-        throw new FeedFailure(`The quote that opens in the record at line ${this.line} is never closed.`);
+        throw new UnclosedQuote(`The quote that opens in the record at line ${this.line} is never closed.`);
       }
       const end = found === 'complete' ? scanner.next : this.bytes.length;
       if (this.headerSeen && end - scanner.start > this.recordBytesMax) this.dropRecord();
@@ -143,8 +166,7 @@ export class RecordExtractor<T> {
 
   private beginRecord(): void {
     this.scanner.begin(this.start);
-    const { reading } = this.header;
-    if (reading) this.sourceOffset = reading.offsets!.sourceOf(this.offset + this.start);
+    this.sourceOffset = this.from.offsets.sourceOf(this.offset + this.start);
     this.isWithinRecord = true;
     this.current.tooLong = false;
   }
@@ -167,21 +189,21 @@ export class RecordExtractor<T> {
       return this.onHeader({ line, lastLine, row: 0 }, scanner.record().toString('utf8'));
     }
     if (scanner.fieldCount === 1 && !current.tooLong && isBlankLine(current)) return null;
-    const { reading } = this.header;
-    if (reading && !this.beginRow(reading)) return null;
+    if (this.header.reading.dependsOnRecords && !this.beginRow()) return null;
     current.textOffset = this.offset + scanner.start;
-    current.offset = reading ? this.sourceOffset : current.textOffset;
+    current.offset = this.sourceOffset;
     current.line = line;
     current.lastLine = lastLine;
     current.row = ++this.row;
     return this.onRecord(current);
   }
 
-  /** Begins the record by its format. @returns whether it is a row */
-  private beginRow(reading: FormatReading): boolean {
+  /** Begins a record that depends on those above it. @returns whether it is a row */
+  private beginRow(): boolean {
     const { current, scanner } = this;
+    const { reading } = this.header;
     // A repeated header neither begins nor ends what is filled down.
-    if (reading.dependsOnRecords && current.repeatsHeader) return true;
+    if (current.repeatsHeader) return true;
     if (current.isSplit) return reading.begin(current);
     // A quote may have swallowed other records.
     const isOneLine = scanner.lineBreaks === 0;
@@ -191,7 +213,7 @@ export class RecordExtractor<T> {
 }
 
 function newScanner({ delimiter, reading }: FeedHeader, wanted: readonly number[] | number): RecordScanner {
-  return new RecordScanner(delimiter, wanted, reading !== undefined);
+  return new RecordScanner(delimiter, wanted, !reading.isStrict);
 }
 
 /** Tells a line of white space. A single empty field is a pair of quotes, and thus a record. */
@@ -201,7 +223,7 @@ function isBlankLine(record: ScannedRecord): boolean {
 }
 
 /** View of the scanner's last record; one object is reused, because a feed has millions. */
-class ScannedRecord implements CurrentRecord {
+class ScannedRecord implements ExtractedRecord {
   offset = 0;
   /** Offset in the text as UTF-8. */
   textOffset = 0;
@@ -214,23 +236,24 @@ class ScannedRecord implements CurrentRecord {
   /** Header row; undefined: none was read. */
   private headerRow: { bytes: Buffer; wanted: string[] } | undefined;
 
-  /** @param wanted - positions of the fields that the scanner decodes */
   constructor(
     private readonly scanner: RecordScanner,
     private readonly header: FeedHeader,
-    private readonly wanted: readonly number[],
+    private readonly from: TextSource,
   ) {}
 
   /** Keeps the record as the header row. As bytes: its names may be hundreds of thousands. */
   keepAsHeader(): void {
-    const wanted = this.wanted.map((position) => headerName(this.scanner.field(position) ?? ''));
+    const wanted = this.header.reading.positions.map((position) =>
+      headerName(this.scanner.field(position) ?? ''),
+    );
     this.headerRow = { bytes: Buffer.from(this.scanner.record()), wanted };
   }
 
   get repeatsHeader(): boolean {
     const { headerRow, scanner } = this;
     if (!headerRow || this.tooLong) return false;
-    const isAlike = this.wanted.every(
+    const isAlike = this.header.reading.positions.every(
       (position, at) => headerName(scanner.field(position) ?? '') === headerRow.wanted[at],
     );
     if (!isAlike) return false;
@@ -244,14 +267,11 @@ class ScannedRecord implements CurrentRecord {
   }
 
   sourceBytes(): Buffer {
-    const { reading } = this.header;
-    if (!reading?.window) return this.bytes;
+    const { offsets, window } = this.from;
+    if (!window) return this.bytes;
     const { length } = this.bytes;
     const lineEndLength = this.scanner.next - this.scanner.start - length;
-    return reading.window.slice(
-      this.offset,
-      sourceEndOf(reading.offsets!, this.textOffset + length, lineEndLength),
-    );
+    return window.slice(this.offset, sourceEndOf(offsets, this.textOffset + length, lineEndLength));
   }
 
   get fieldCount(): number {

@@ -1,10 +1,8 @@
-import type { ByteWindow } from './byte-window';
 import { productColumns, requiredColumns, type ProductColumn } from '../columns';
 import { withDecimalPoint } from '../decimal-comma';
 import { FilledGroup, type FilledCell, type FillDown, type RecordCells } from './fill-down';
-import type { ColumnSource, FormatDefinition } from '../format-definition';
+import type { ColumnSource, FormatDefinition, ReadDefinition } from '../format-definition';
 import type { Delimiter } from '../delimiter';
-import type { TextOffsets } from './line-offsets';
 import { isUnfilled } from '../report-columns';
 import { trimText } from '../text';
 
@@ -23,7 +21,7 @@ type ResolvedSource =
 
 /** A format whose columns are found in the header of a file. */
 export interface ResolvedFormat {
-  definition: FormatDefinition;
+  definition: ReadDefinition;
   delimiter: Delimiter;
   preamble: Preamble;
   /** Whether names precede the rows; rejects of a file without header row have them too. */
@@ -36,7 +34,7 @@ export interface ResolvedFormat {
 
 /** Resolves headers to positions. `positionOf` returns undefined where the file has no such header. */
 export function resolveFormat(
-  definition: FormatDefinition,
+  definition: ReadDefinition,
   place: Pick<ResolvedFormat, 'delimiter' | 'preamble' | 'hasHeaderRow'>,
   positionOf: (header: string) => number | undefined,
 ): ResolvedFormat {
@@ -89,6 +87,8 @@ export const needsFirst = (column: ProductColumn, { columns, fill_down = [] }: F
 const isHeadless = (source: ResolvedSource, column: ProductColumn, definition: FormatDefinition) =>
   'positions' in source && !source.hasFirst && needsFirst(column, definition);
 
+const noColumns: readonly ProductColumn[] = [];
+
 /** Reads the records of one file by its format. It keeps what is filled down, so that records must come in their order. */
 export class FormatReading {
   /** Product columns that the file has. */
@@ -97,10 +97,6 @@ export class FormatReading {
   readonly positions: readonly number[];
   /** Position of the first cell of each column. */
   readonly firstPositions: Partial<Record<ProductColumn, number>> = {};
-  /** Offsets of the records in the unpacked file; set by the decoder. */
-  offsets: TextOffsets | undefined;
-  /** The last bytes of the unpacked file, if they are kept. */
-  window: ByteWindow | undefined;
   private readonly cells: Partial<Record<ProductColumn, CellReader>> = {};
   private readonly nullWords: ReadonlySet<string>;
   private readonly groups: FilledGroup[];
@@ -128,6 +124,11 @@ export class FormatReading {
     }
     this.columns = new Set(Object.keys(sources) as ProductColumn[]);
     this.positions = [...used].sort((a, b) => a - b);
+  }
+
+  /** Whether the file is read as the specification says, without a format. */
+  get isStrict(): boolean {
+    return this.format.definition.strict === true;
   }
 
   /** Whether a record depends on those above it, so that an equal record may have other values. */
@@ -184,8 +185,8 @@ export class FormatReading {
   }
 
   /** Lists the columns that the current record does not have because the beginning of its group is unknown. */
-  get missing(): ProductColumn[] {
-    if (!this.fills.some(({ isMissing }) => isMissing)) return [];
+  get missing(): readonly ProductColumn[] {
+    if (!this.fills.some(({ isMissing }) => isMissing)) return noColumns;
     return productColumns.filter((name) =>
       this.fills.some(({ column, isMissing }) => isMissing && column === name),
     );

@@ -1,30 +1,34 @@
-import { parse } from 'csv-parse/sync';
-import { productColumns, requiredColumns, type ProductColumn } from '../columns';
+import { requiredColumns, type ProductColumn } from '../columns';
 import { delimiters, type Delimiter } from '../delimiter';
-import type { FormatReading } from './format-reading';
+import type { TableRecord } from '../detect-table';
+import type { FormatDefinition, ReadDefinition } from '../format-definition';
 import type { LoadMode } from '../load-options';
 import { codesPosition } from '../report-columns';
-import { trimText } from '../text';
-
-/** Maximum size of the header row, which is in memory while an upload is inspected. */
-export const headerRowBytes = 256 * 1024;
+import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
+import { firstRecords } from './first-records';
+import {
+  comparable,
+  FormatReading,
+  headersOf,
+  needsFirst,
+  resolveFormat,
+  type Preamble,
+  type ResolvedFormat,
+} from './format-reading';
+import { headerNames, headerRowBytes } from './header-names';
+import { lineEndLength } from './scan-record';
 
 export interface FeedHeader {
   delimiter: Delimiter;
   fieldCount: number;
-  /** Positions of the product columns, from 0; missing columns are absent. */
+  /** Positions of the product columns, from 0: of the first cell, where one is joined of several. Missing columns are absent. */
   positions: Partial<Record<ProductColumn, number>>;
   /** Position of the codes, from 0, in a file of rejects; absent in any other one. */
   codes?: number;
-  /** Whether the records of a file with a format end in a delimiter, which is no field. */
-  endsWithDelimiter?: boolean;
-  /** How the records are read; absent without a format. */
-  reading?: FormatReading;
-}
-
-/** Lists the product columns that a feed has. */
-export function columnsOf({ positions, reading }: FeedHeader): ReadonlySet<ProductColumn> {
-  return reading?.columns ?? new Set(Object.keys(positions) as ProductColumn[]);
+  /** Whether the records end in a delimiter, which is no field. Never in a file that is read strictly. */
+  endsWithDelimiter: boolean;
+  /** How the records are read. */
+  reading: FormatReading;
 }
 
 /** Header with its trimmed names: there may be hundreds of thousands, too many to keep during a run. */
@@ -32,78 +36,160 @@ export interface NamedHeader extends FeedHeader {
   names: string[];
 }
 
-/** csv-parse options that define a record, for the header and the rows. */
-export const recordOptions = {
-  bom: true,
-  record_delimiter: ['\r\n', '\n'],
-  relax_column_count: true,
-  relax_quotes: true,
-  skip_empty_lines: true,
-};
-
-/** Tells a record of blank fields, which is neither a row nor the header. */
-export function isBlankRecord(fields: readonly string[]): boolean {
-  return fields.every((field) => trimText(field) === '');
-}
-
 /**
- * Reads the header row, which is the first row that is not blank.
- * @param prefix - the whole file, or its first bytes, more than `headerRowBytes`
+ * Reads the header row of a feed, and finds its columns.
+ * @param text - the whole text as UTF-8, or its beginning, more than `headerRowBytes`
  * @param mode - in mode `update`, only the sku is required
- * @returns the header, or the public error text (specification, section 7)
+ * @returns the header, or the public error text (specification, section 7) with the names of the format
  */
-export function readHeader(prefix: Buffer, mode: LoadMode = 'upsert'): NamedHeader | { problem: string } {
+export function readHeader(
+  text: Buffer,
+  definition: ReadDefinition,
+  mode: LoadMode = 'upsert',
+): NamedHeader | { problem: string } {
+  const { strict: isStrict = false } = definition;
+  const preamble = isStrict ? noPreamble : measurePreamble(text, definition.skip_lines ?? 0);
+  const rest = text.subarray(preamble.bytes);
+  const bytesMax = headerRowBytes - preamble.bytes;
+  const hasHeader = definition.header !== false;
+  const guessed = hasHeader ? delimiters : delimiters.slice(0, 1);
+  const tried: readonly Delimiter[] = definition.delimiter ? [definition.delimiter as Delimiter] : guessed;
+  const candidates = tried.map((delimiter) => ({
+    delimiter,
+    names: headerNames(rest, { delimiter, isStrict, bytesMax }),
+  }));
+  // Rejects of a file without header row have one, whose names are positions.
+  if (!hasHeader && codesPosition(candidates[0]!.names ?? []) === undefined)
+    return withoutHeaderRow(rest, definition, preamble, tried[0]!);
+
   const required = mode === 'update' ? (['sku'] as const) : requiredColumns;
-  const candidates = delimiters.map((delimiter) => ({ delimiter, names: headerNames(prefix, delimiter) }));
   const found = candidates.find(({ names }) => {
-    const lowerCase = names?.map((name) => name.toLowerCase());
-    return required.every((column) => lowerCase?.includes(column));
+    const known = new Set(names?.map(comparable));
+    return names && required.every((column) => isPresent(column, definition, known));
   });
   if (!found?.names) {
-    const endless = candidates.every(({ names }) => names === undefined) && prefix.length > headerRowBytes;
+    const isEndless = candidates.every(({ names }) => names === undefined) && text.length > headerRowBytes;
     return {
-      problem: endless
+      problem: isEndless
         ? `Invalid CSV file: The header row is longer than ${headerRowBytes} bytes.`
-        : `Invalid CSV file: Missing required CSV headers: ${requiredColumns.join(', ')}`,
+        : `Invalid CSV file: Missing required CSV headers: ${requiredNames(definition).join(', ')}`,
     };
   }
-  const positions: FeedHeader['positions'] = {};
-  for (const [position, name] of found.names.entries()) {
-    const column = productColumns.find((known) => known === name.toLowerCase());
-    if (!column) continue;
-    if (column in positions) return { problem: `Invalid CSV file: Duplicate header: ${column}` };
-    positions[column] = position;
-  }
-  const { delimiter, names } = found;
-  return { delimiter, names, fieldCount: names.length, positions, codes: codesPosition(names) };
+  const header = withColumns(found.names, definition, { delimiter: found.delimiter, preamble });
+  if ('problem' in header || isStrict) return header;
+  const rows = firstRecords(rest.subarray(0, headerRowBytes), found.delimiter).slice(1);
+  return { ...header, endsWithDelimiter: endWithDelimiter(rows, header.fieldCount) };
 }
 
-/** Guesses the names of an invalid header row, by the delimiter that yields the most columns. */
-export function guessHeaderNames(prefix: Buffer): { delimiter: Delimiter; names: string[] } | undefined {
-  return delimiters
-    .flatMap((delimiter) => {
-      const names = headerNames(prefix, delimiter);
-      return names ? [{ delimiter, names }] : [];
-    })
-    .sort((a, b) => b.names.length - a.names.length)[0];
+const noPreamble: Preamble = { lines: 0, bytes: 0 };
+
+/** Tells whether most of the records have a delimiter at their end: a row that alone has one may have it within a cell. */
+function endWithDelimiter(records: readonly TableRecord[], fieldCount: number): boolean {
+  const ended = records.filter(({ fields }) => fields.length === fieldCount + 1 && fields.at(-1) === '');
+  return 2 * ended.length > records.length;
 }
 
-/** Parses the trimmed names of the header row; undefined when it does not end within prefix and limit. */
-export function headerNames(prefix: Buffer, delimiter: Delimiter): string[] | undefined {
-  let records: { record: string[]; info: { bytes: number } }[];
-  try {
-    records = parse(prefix, {
-      ...recordOptions,
-      delimiter,
-      info: true,
-      skip_records_with_empty_values: true,
-      to: 1,
-    }) as unknown as typeof records;
-  } catch {
-    // An unclosed quote.
-    return undefined;
+/** Measures the line with the delimiter, and the lines to be skipped. CRLF, LF and CR end a line. */
+function measurePreamble(text: Buffer, skippedLines: number): Preamble {
+  let bytes = findDelimiterLine(text.toString('latin1', 0, delimiterLineMax))?.length ?? 0;
+  let lines = bytes > 0 ? 1 : 0;
+  for (let left = skippedLines; left > 0 && bytes < text.length; left--) {
+    bytes = lineEndOf(text, bytes);
+    lines++;
   }
-  const [first] = records;
-  if (!first || first.info.bytes > headerRowBytes) return undefined;
-  return first.record.map(trimText);
+  return { bytes, lines };
+}
+
+/** Returns where the line after the one at `at` begins. */
+function lineEndOf(text: Buffer, at: number): number {
+  let end = at;
+  while (end < text.length) {
+    const length = lineEndLength(text, end, true, true);
+    if (length > 0) return end + length;
+    end++;
+  }
+  return end;
+}
+
+function withoutHeaderRow(
+  rest: Buffer,
+  definition: FormatDefinition,
+  preamble: Preamble,
+  delimiter: Delimiter,
+): NamedHeader {
+  const place = { delimiter, preamble, hasHeaderRow: false };
+  const reading = new FormatReading(resolveFormat(definition, place, (name) => Number(name) - 1));
+  const wanted = (reading.positions.at(-1) ?? -1) + 1;
+  const records = firstRecords(rest.subarray(0, headerRowBytes), delimiter);
+  const fieldCount = Math.max(definition.fields ?? usualWidth(records), wanted);
+  return {
+    delimiter,
+    names: [],
+    fieldCount,
+    positions: reading.firstPositions,
+    endsWithDelimiter: endWithDelimiter(records, fieldCount),
+    reading,
+  };
+}
+
+/** Returns the number of fields that most of the records have; not fewer than the first one. */
+function usualWidth(records: readonly TableRecord[]): number {
+  const counts = new Map<number, number>();
+  for (const { fields } of records) {
+    // A delimiter at the end is no field.
+    const width = fields.at(-1) === '' ? fields.length - 1 : fields.length;
+    counts.set(width, (counts.get(width) ?? 0) + 1);
+  }
+  const widths = [...counts].sort(([a, many], [b, more]) => more - many || a - b);
+  return Math.max(records[0]?.fields.length ?? 0, widths[0]?.[0] ?? 0);
+}
+
+function withColumns(
+  names: string[],
+  definition: ReadDefinition,
+  place: Pick<ResolvedFormat, 'delimiter' | 'preamble'>,
+): NamedHeader | { problem: string } {
+  const positions = new Map<string, number>();
+  const repeated: number[] = [];
+  for (const [position, name] of names.map(comparable).entries()) {
+    const first = positions.get(name);
+    if (first === undefined) positions.set(name, position);
+    else repeated.push(first);
+  }
+  /** Headers as the definition has them, by their positions. */
+  const used = new Map<number, string>();
+  const resolved = resolveFormat(definition, { ...place, hasHeaderRow: true }, (header) => {
+    const position = positions.get(comparable(header));
+    if (position !== undefined) used.set(position, header);
+    return position;
+  });
+  const duplicate = repeated.find((position) => used.has(position));
+  if (duplicate !== undefined) {
+    return { problem: `Invalid CSV file: Duplicate header: ${used.get(duplicate)}` };
+  }
+  const codes = codesPosition(names);
+  const reading = new FormatReading(resolved, codes);
+  return {
+    delimiter: place.delimiter,
+    names,
+    fieldCount: names.length,
+    positions: reading.firstPositions,
+    codes,
+    endsWithDelimiter: false,
+    reading,
+  };
+}
+
+function isPresent(column: ProductColumn, definition: FormatDefinition, known: ReadonlySet<string>): boolean {
+  const source = definition.columns[column];
+  if (!source) return false;
+  if (source.value !== undefined) return true;
+  const headers = headersOf(source);
+  const needed = needsFirst(column, definition) ? headers.slice(0, 1) : headers;
+  return needed.some((header) => known.has(comparable(header)));
+}
+
+/** Headers of the required columns, in the order of the specification's text. */
+function requiredNames({ columns }: FormatDefinition): string[] {
+  return requiredColumns.map((column) => headersOf(columns[column] ?? {})[0] ?? column);
 }

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { defaultLoadOptions } from '../../../src/feed-format/load-options';
 import { digestContext, rulesVersion } from '../../../src/etl/unchanged/digest-context';
 import type { FeedHeader } from '../../../src/feed-format/read/header';
+import { strictHeader } from '../../support/read-strictly';
 import { PartnerDigests } from '../../../src/etl/unchanged/partner-digests';
 import { BlockBudget, RecordDigests, recordsPerBlock } from '../../../src/etl/unchanged/record-digests';
 import { runFeed } from '../../../src/runs/run-feed';
@@ -266,11 +267,7 @@ describe('a first load straight into products', () => {
 });
 
 describe('digests beyond the memory budget', () => {
-  const header: FeedHeader = {
-    delimiter: ',',
-    fieldCount: 2,
-    positions: { sku: 0, product_name: 1 },
-  };
+  const header = strictHeader('sku,product_name\n');
   const record = (at: number) => Buffer.from(`S${at},Tent`);
   const place = { line: 2, lastLine: 2, row: 1 };
 
@@ -352,11 +349,7 @@ describe('digests beyond the memory budget', () => {
 });
 
 describe('the digest of a record', () => {
-  const header: FeedHeader = {
-    delimiter: ',',
-    fieldCount: 3,
-    positions: { sku: 0, product_name: 1, price: 2 },
-  };
+  const header = strictHeader('sku,product_name,price\n');
 
   it.each<[string, Partial<FeedHeader>]>([
     ['the delimiter', { delimiter: ';' }],

@@ -1,10 +1,6 @@
 import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
 import { rulesVersion } from '../../../src/etl/unchanged/digest-context';
-import { RecordExtractor } from '../../../src/feed-format/read/extract';
 import { columnFormat, productColumns, type ProductColumn } from '../../../src/feed-format/columns';
-import { readHeader } from '../../../src/feed-format/read/header';
-import { transformRecord } from '../../../src/etl/transform';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
 import { readFormatted } from '../../support/read-by-format';
 
@@ -190,21 +186,10 @@ const formattedFeed = [
 
 /** Values of each record, or null if it has an issue and thus no digest. */
 async function outcomesOf(feed: string): Promise<unknown[]> {
-  const bytes = Buffer.from(feed);
-  const header = readHeader(bytes);
-  if ('problem' in header) throw new Error(header.problem);
-  const outcomes: unknown[] = [];
-  const extractor = new RecordExtractor(
-    header,
-    () => null,
-    (record) => {
-      const { values, issues } = transformRecord(record, header);
-      outcomes.push(values && !issues ? productColumns.map((column) => values[column]) : null);
-      return null;
-    },
+  const rows = await readFormatted(feed, null);
+  return rows.map(({ values, codes }) =>
+    values && codes.length === 0 ? productColumns.map((column) => values[column] ?? null) : null,
   );
-  for await (const _ of extractor.read(Readable.from([bytes])));
-  return outcomes;
 }
 
 describe('the version of the rules', () => {

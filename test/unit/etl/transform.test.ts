@@ -1,4 +1,4 @@
-import { readHeader, type FeedHeader } from '../../../src/feed-format/read/header';
+import { strictHeader } from '../../support/read-strictly';
 import { recordOf } from '../../support/reference-extractor';
 import { parsePrice } from '../../../src/etl/parse-price';
 import { transformRecord, type RowOutcome } from '../../../src/etl/transform';
@@ -9,7 +9,7 @@ const place = { line: 2, lastLine: 2, row: 1 };
 
 /** The outcome of one row; `cells` by column, the rest empty. */
 function transform(cells: Record<string, string>, columns = fullHeader): RowOutcome {
-  const header = readHeader(Buffer.from(`${columns}\n`)) as FeedHeader;
+  const header = strictHeader(`${columns}\n`);
   const row = { sku: 'S1', product_name: 'Tent', ...cells } as Record<string, string>;
   const fields = columns.split(',').map((column) => row[column] ?? '');
   return transformRecord(recordOf(fields, place), header);
@@ -72,7 +72,7 @@ describe('a valid row', () => {
   });
 
   it('may have fewer fields than the header', () => {
-    const header = readHeader(Buffer.from(`${fullHeader}\n`)) as FeedHeader;
+    const header = strictHeader(`${fullHeader}\n`);
 
     const { values } = transformRecord(recordOf(['S1', 'Tent'], place), header);
 
@@ -317,7 +317,7 @@ describe('a skipped row', () => {
   });
 
   it('reports column_number for a missing cell', () => {
-    const header = readHeader(Buffer.from('product_name,x,sku\n')) as FeedHeader;
+    const header = strictHeader('product_name,x,sku\n');
 
     const { issues } = transformRecord(recordOf(['Tent'], { ...place, lastLine: 4 }), header);
 
@@ -353,7 +353,7 @@ describe('a skipped row', () => {
   ])(
     'with %s is not looked at any further: its values may be in the wrong columns',
     (code, columnNumber, fields, misquoted) => {
-      const header = readHeader(Buffer.from('sku,product_name\n')) as FeedHeader;
+      const header = strictHeader('sku,product_name\n');
 
       const { issues } = transformRecord(
         recordOf(fields, { line: 7, lastLine: 7, row: 1 }, misquoted),

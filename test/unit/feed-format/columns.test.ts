@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { isActiveCurrency } from '../../../src/feed-format/currency';
 import { productColumns } from '../../../src/feed-format/columns';
-import { readHeader, type FeedHeader } from '../../../src/feed-format/read/header';
+import { strictHeader } from '../../support/read-strictly';
 import { parsePrice } from '../../../src/etl/parse-price';
 import { transformRecord } from '../../../src/etl/transform';
 import { recordOf } from '../../support/reference-extractor';
@@ -26,7 +26,7 @@ describe('the feed profile agrees with the transform for any text:', () => {
   );
   const codesOf = (cells: Record<string, string>) => {
     const names = productColumns;
-    const header = readHeader(Buffer.from(`${names.join(',')}\n`)) as FeedHeader;
+    const header = strictHeader(`${names.join(',')}\n`);
     const fields = names.map((name) => cells[name] ?? '');
     const record = recordOf(fields, { line: 2, lastLine: 2, row: 1 });
     return transformRecord(record, header).issues ?? [];

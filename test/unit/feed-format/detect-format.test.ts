@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { encode } from 'iconv-lite';
-import { firstRecords, readFormatHeader } from '../../../src/feed-format/read/format-header';
+import { readHeader } from '../../../src/feed-format/read/header';
 import { detectDecimal } from '../../../src/feed-format/detect-decimal';
 import { detectEncoding } from '../../../src/feed-format/detect-encoding';
 import { detectFormat } from '../../../src/feed-format/detect-format';
@@ -13,7 +13,7 @@ import { casesFor } from '../../support/fuzz';
 import { filesOfOtherFormats } from '../../support/other-file-formats';
 
 const detect = (content: string | Buffer) =>
-  detectFormat(Buffer.from(content), { split: firstRecords, complete: true, defaultCurrency: 'USD' });
+  detectFormat(Buffer.from(content), { complete: true, defaultCurrency: 'USD' });
 
 describe('detectEncoding', () => {
   it.each([
@@ -91,7 +91,7 @@ describe('detectFormat', () => {
         const text = [first, ...title, 'Art.-Nr.;Bezeichnung;Preis', '1;Zelt;1,50', ''].join(end);
         const { draft, headers } = detect(text);
         const names = headers.map((each) => each.header);
-        const header = draft && readFormatHeader(Buffer.from(text), draft as FormatDefinition);
+        const header = draft && readHeader(Buffer.from(text), draft as FormatDefinition);
         if (header) expect(header).toMatchObject({ names });
       }),
       casesFor('lines with a delimiter', 200),

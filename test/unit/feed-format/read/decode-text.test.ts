@@ -9,7 +9,7 @@ function decodeAll(
   encoding: Encoding,
   ...sizes: number[]
 ): { text: string; decoder: FileDecoder } {
-  const decoder = new FileDecoder(encoding);
+  const decoder = new FileDecoder({ encoding });
   const parts: Buffer[] = chunksOf(bytes, ...sizes).map((chunk) => Buffer.from(decoder.write(chunk)));
   parts.push(decoder.end());
   return { text: Buffer.concat(parts).toString(), decoder };

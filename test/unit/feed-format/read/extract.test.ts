@@ -1,10 +1,8 @@
-import { Readable } from 'node:stream';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { RecordExtractor } from '../../../../src/feed-format/read/extract';
-import { FeedFailure } from '../../../../src/etl/run-result';
-import { readHeader, type FeedHeader } from '../../../../src/feed-format/read/header';
-import type { RecordPlace } from '../../../../src/etl/row-issues';
+import type { RecordPlace } from '../../../../src/feed-format/read/extract';
+import { UnclosedQuote } from '../../../../src/feed-format/read/split-records';
+import { extractStrictly, strictHeader } from '../../../support/read-strictly';
 import { copyRecord, type LongRecord, type PlainRecord } from '../../../support/reference-extractor';
 
 /** Records read from a feed. */
@@ -19,25 +17,24 @@ interface Extracted {
 async function extractAll(text: string, chunkBytes = 1 << 16): Promise<Extracted> {
   const bytes = Buffer.from(text);
   const extracted: Extracted = { headers: [], records: [], raw: [] };
-  const extractor = new RecordExtractor<never>(
-    readHeader(bytes) as FeedHeader,
-    (place, text) => {
+  const chunks = Array.from({ length: Math.ceil(bytes.length / chunkBytes) }, (_, at) =>
+    bytes.subarray(at * chunkBytes, (at + 1) * chunkBytes),
+  );
+  const records = extractStrictly<never>(chunks, strictHeader(bytes), {
+    onHeader(place, text) {
       extracted.headers.push({
         place: { line: place.line, lastLine: place.lastLine, row: place.row },
         raw: text,
       });
       return null;
     },
-    (record) => {
+    onRecord(record) {
       extracted.records.push(copyRecord(record));
       extracted.raw.push(record.bytes.toString());
       return null;
     },
-  );
-  const chunks = Array.from({ length: Math.ceil(bytes.length / chunkBytes) }, (_, at) =>
-    bytes.subarray(at * chunkBytes, (at + 1) * chunkBytes),
-  );
-  for await (const _ of extractor.read(Readable.from(chunks)));
+  });
+  for await (const _ of records);
   return extracted;
 }
 
@@ -158,7 +155,7 @@ describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', 
     const feed = `${head}a,b\n\n"c\nd",e\nf,"g\nh,i\n`;
 
     await expect(extract(feed, chunkBytes)).rejects.toEqual(
-      new FeedFailure('The quote that opens in the record at line 6 is never closed.'),
+      new UnclosedQuote('The quote that opens in the record at line 6 is never closed.'),
     );
   });
 });
@@ -230,7 +227,7 @@ describe.each([1 << 10, 1 << 16, 1 << 22])(
       const feed = `${head}a,b\nc,"${'x\n""'.repeat(recordBytes)}`;
 
       await expect(extractAll(feed, chunkBytes)).rejects.toEqual(
-        new FeedFailure('The quote that opens in the record at line 3 is never closed.'),
+        new UnclosedQuote('The quote that opens in the record at line 3 is never closed.'),
       );
     });
   },
@@ -251,16 +248,12 @@ it('discards the bytes of a record that is too long', async () => {
     peak = memory();
     yield Buffer.from('"\nB,C\n');
   }
-  const extractor = new RecordExtractor<string>(
-    readHeader(Buffer.from(head)) as FeedHeader,
-    () => null,
-    (record) => record.field(0)!,
-  );
+  const records = extractStrictly(feed(), strictHeader(head), { onRecord: (record) => record.field(0)! });
   const before = memory();
   let peak = 0;
 
   const skus: string[] = [];
-  for await (const sku of extractor.read(Readable.from(feed()))) skus.push(sku);
+  for await (const sku of records) skus.push(sku);
 
   expect(skus).toEqual(['A', 'B']);
   expect(peak - before).toBeLessThan(4 * recordBytes);
@@ -334,17 +327,15 @@ it('buffers no records for a slow reader', async () => {
     yield Buffer.from(head);
     for (let at = 0; at < 400; at++) yield Buffer.from(`${at},${'x'.repeat(rowBytes)}\n`);
   }
-  const extractor = new RecordExtractor(
-    readHeader(Buffer.from(head)) as FeedHeader,
-    () => null,
+  const records = extractStrictly(feed(), strictHeader(head), {
     // A copy, like the texts sent to the database.
-    (record) => Buffer.from(record.field(1)!).toString('latin1'),
-  );
+    onRecord: (record) => Buffer.from(record.field(1)!).toString('latin1'),
+  });
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
 
   let readCount = 0;
-  for await (const _ of extractor.read(Readable.from(feed()))) {
+  for await (const _ of records) {
     // Like a reader that waits for the database.
     await new Promise((resolve) => setImmediate(resolve));
     if (++readCount < 300) continue;

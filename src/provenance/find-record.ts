@@ -1,8 +1,13 @@
 import { RecordScanner } from '../feed-format/read/scan-record';
 import { recordBytes } from '../feed-format/columns';
-import { detectMark, FileDecoder, markBytesMax, type Encoding } from '../feed-format/read/decode-text';
-import type { FormatDefinition } from '../feed-format/format-definition';
-import type { Delimiter } from '../feed-format/delimiter';
+import {
+  detectMark,
+  FileDecoder,
+  markBytesMax,
+  UndecodableText,
+  type Encoding,
+} from '../feed-format/read/decode-text';
+import type { ReadDefinition } from '../feed-format/format-definition';
 import { sourceEndOf } from '../feed-format/read/line-offsets';
 import { trimText } from '../feed-format/text';
 import { isGzip, MalformedGzip, unpack } from '../feed-format/read/unpack';
@@ -17,7 +22,7 @@ export interface FoundRecord {
 }
 
 /** Where a record begins. */
-export interface RecordPosition {
+interface RecordPosition {
   key: string;
   /** Offset in the unpacked file. */
   start: number;
@@ -27,47 +32,59 @@ export interface RecordPosition {
   sku: string | null;
 }
 
-/** No encoding needs more than twice the bytes of UTF-8. */
-const sourceBytesMax = 2 * recordBytes;
+/** Maximum size of a record: no encoding needs more than twice the bytes of UTF-8. */
+const recordBytesOf = (encoding: Encoding) => (encoding === 'utf-8' ? recordBytes : 2 * recordBytes);
 
 /**
- * Reads a record of a file with a format: by one request for the byte order mark, and one from its offset. A gzip file is read
- * from its beginning.
- * @returns undefined if there is no record at this place
+ * Reads a record of a file: by one request for the byte order mark, where that can tell the encoding, and one from its offset, which
+ * ends with the record. A gzip file is read from its beginning.
+ * @returns undefined if there is no record at this place that names the sku: the last release changes products, and leaves their
+ *   offsets; or the file is not the one that was loaded
+ * @throws StorageError
  */
-export async function readFormattedRecord(
+export async function findRecord(
   objectStore: ObjectStore,
   position: RecordPosition,
-  format: FormatDefinition,
+  definition: ReadDefinition,
+): Promise<FoundRecord | undefined> {
+  try {
+    return await readRecord(objectStore, position, definition);
+  } catch (error) {
+    if (error instanceof MalformedGzip || error instanceof UndecodableText) return undefined;
+    throw error;
+  }
+}
+
+async function readRecord(
+  objectStore: ObjectStore,
+  position: RecordPosition,
+  definition: ReadDefinition,
 ): Promise<FoundRecord | undefined> {
   const { key, start, sizeBytes } = position;
-  const { encoding: named } = format;
-  const sku = isOneCell(format) ? position.sku : undefined;
-  const beginning = await readAll(objectStore, key, { start: 0, end: Math.min(markBytesMax, sizeBytes) - 1 });
+  const beginning = definition.strict
+    ? Buffer.alloc(0)
+    : await readAll(objectStore, key, { start: 0, end: Math.min(markBytesMax, sizeBytes) - 1 });
   if (!isGzip(beginning)) {
     if (start >= sizeBytes) return undefined;
-    const end = Math.min(start + sourceBytesMax, sizeBytes);
+    const { encoding } = detectMark(beginning, definition.encoding);
+    const end = Math.min(start + recordBytesOf(encoding), sizeBytes);
     const chunks = (await objectStore.get(key, { start, end: end - 1 })) as AsyncIterable<Buffer>;
-    const { encoding } = detectMark(beginning, named);
-    return scanRecord({ chunks, isWhole: end === sizeBytes }, { ...position, sku }, encoding);
+    return await scanRecord({ chunks, isWhole: end === sizeBytes }, position, { definition, encoding });
   }
   const source = (await objectStore.get(key))[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   try {
     const file = unpack(source);
     const head = await takeBytes(file, markBytesMax);
-    const { encoding } = detectMark(head, named);
+    const { encoding } = detectMark(head, definition.encoding);
     const chunks = between(head, file, start);
-    return await scanRecord({ chunks, isWhole: true }, { ...position, sku }, encoding);
-  } catch (error) {
-    if (error instanceof MalformedGzip) return undefined;
-    throw error;
+    return await scanRecord({ chunks, isWhole: true }, position, { definition, encoding });
   } finally {
     await source.return?.();
   }
 }
 
 /** Tells whether the sku is a cell of its record: not joined, and not from a record above. */
-function isOneCell({ columns, fill_down }: FormatDefinition): boolean {
+function isOneCell({ columns, fill_down }: ReadDefinition): boolean {
   const isFilled = fill_down?.some(({ column }) => column === 'sku') ?? false;
   return !isFilled && (columns.sku.from !== undefined || columns.sku.position !== undefined);
 }
@@ -75,27 +92,26 @@ function isOneCell({ columns, fill_down }: FormatDefinition): boolean {
 /**
  * Scans the record with which the chunks begin.
  * @param source - `isWhole`: whether the file ends with the chunks
- * @param record - `sku`: named by a cell of the record; undefined if it need not be
  */
 async function scanRecord(
   { chunks, isWhole }: { chunks: AsyncIterable<Buffer>; isWhole: boolean },
-  { delimiter, sku }: { delimiter: Delimiter; sku: string | null | undefined },
-  encoding: Encoding,
+  { delimiter, sku }: RecordPosition,
+  { definition, encoding }: { definition: ReadDefinition; encoding: Encoding },
 ): Promise<FoundRecord | undefined> {
-  const decoder = new FileDecoder(encoding, true);
-  const scanner = new RecordScanner(delimiter, Infinity, true);
+  const decoder = new FileDecoder({ encoding }, true);
+  const scanner = new RecordScanner(delimiter, Infinity, !definition.strict);
   scanner.begin(0);
   let bytes = Buffer.alloc(0);
   let text = Buffer.alloc(0);
   const found = (): FoundRecord | undefined => {
-    if (sku !== undefined && !names(scanner, sku)) return undefined;
+    if (isOneCell(definition) && !names(scanner, sku)) return undefined;
     const record = scanner.record();
     const end = sourceEndOf(decoder.offsets, record.length, scanner.next - record.length);
     return { bytes: bytes.subarray(0, end), text: record.toString(), encoding };
   };
   for await (const chunk of chunks) {
     bytes = Buffer.concat([bytes, chunk]);
-    if (bytes.length > 2 * sourceBytesMax) return undefined;
+    if (bytes.length > 4 * recordBytes) return undefined;
     text = Buffer.concat([text, decoder.write(chunk)]);
     if (scanner.scan(text, false) === 'complete') return found();
   }
@@ -140,7 +156,7 @@ async function* between(head: Buffer, rest: AsyncIterable<Buffer>, start: number
 }
 
 /** Tells whether a cell of the record is the sku. */
-export function names(record: RecordScanner, sku: string | null): boolean {
+function names(record: RecordScanner, sku: string | null): boolean {
   for (let position = 0; position < record.fieldCount; position++) {
     if (trimText(record.field(position)!) === sku) return true;
   }

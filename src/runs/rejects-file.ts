@@ -1,18 +1,18 @@
 import { stringify } from 'csv-stringify/sync';
 import { encode } from 'iconv-lite';
 import type { OpenFeed } from '../etl/raw-file';
-import type { FeedRecord } from '../etl/transform';
+import type { FeedRecord } from '../feed-format/read/extract';
 import type { FeedHeader } from '../feed-format/read/header';
 
 /*
- * The rejects of a feed with a format are a file of the same format: lines before the header row, and its encoding. Without a
- * header row, they have one with positions as names: it tells the columns of the report, and how many fields a row has. A record
- * is written as it is, unless a cell of it was filled from the rows above, which may be missing.
+ * The rejects of a feed are a file of the same format: lines before the header row, and its encoding. Without a header row, they
+ * have one with positions as names: it tells the columns of the report, and how many fields a row has. A record is written as it
+ * is, unless a cell of it was filled from the rows above, which may be missing.
  */
 
 /** Returns the lines before the header row, all blank. */
 export function blankPreamble({ header: { reading } }: OpenFeed): string {
-  return '\n'.repeat(reading?.format.definition.skip_lines ?? 0);
+  return '\n'.repeat(reading.format.definition.skip_lines ?? 0);
 }
 
 /** Returns the positions of a file without header row, as a header row. */
@@ -25,7 +25,7 @@ export function withFilledCells(
   { header: { reading, delimiter } }: OpenFeed,
   record: FeedRecord & { readonly bytes: Buffer },
 ): Buffer {
-  const filled = record.misquoted ? [] : (reading?.filledCells() ?? []);
+  const filled = record.misquoted ? [] : reading.filledCells();
   if (filled.length === 0) return record.bytes;
   const fields = record.firstFields(Infinity);
   for (const { position, text } of filled) fields[position] = text;
@@ -37,7 +37,7 @@ export async function* inEncodingOf(
   { encoding }: OpenFeed,
   texts: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer> {
-  if (!encoding || (encoding.name === 'utf-8' && !encoding.hasMark)) {
+  if (encoding.name === 'utf-8' && !encoding.hasMark) {
     yield* texts;
     return;
   }

@@ -1,0 +1,30 @@
+import type { Delimiter } from '../delimiter';
+import type { TableRecord } from '../detect-table';
+import { isBlankRecord } from './header-names';
+import { RecordScanner } from './scan-record';
+
+/** Splits the first records of a loosely read text that are not blank, each with the number of lines before it. */
+export function firstRecords(
+  text: Buffer,
+  delimiter: Delimiter,
+  recordsMax = firstRecordsMax,
+): TableRecord[] {
+  const scanner = new RecordScanner(delimiter, Infinity, true);
+  const records: TableRecord[] = [];
+  let linesBefore = 0;
+  scanner.next = 0;
+  while (scanner.next < text.length && records.length < recordsMax) {
+    scanner.begin(scanner.next);
+    if (scanner.scan(text, true) !== 'complete') break;
+    const fields = Array.from({ length: Math.min(scanner.fieldCount, firstFieldsMax) }, (_, position) =>
+      scanner.field(position)!,
+    );
+    if (!isBlankRecord(fields)) records.push({ fields, linesBefore });
+    linesBefore += scanner.lineBreaks + 1;
+  }
+  return records;
+}
+
+const firstRecordsMax = 250;
+
+const firstFieldsMax = 2_000;

@@ -1,0 +1,78 @@
+import { CsvError, parse } from 'csv-parse/sync';
+import { delimiters, type Delimiter } from '../delimiter';
+import { trimText } from '../text';
+
+/** Maximum size of the header row, which is in memory while an upload is checked. */
+export const headerRowBytes = 256 * 1024;
+
+/** csv-parse options that define a record of a file that is read strictly. */
+export const recordOptions = {
+  record_delimiter: ['\r\n', '\n'],
+  relax_column_count: true,
+  relax_quotes: true,
+  skip_empty_lines: true,
+};
+
+/** The same for any other file: a line may end in CR alone, and blanks may follow a closing quote. */
+export const looseRecordOptions = { ...recordOptions, record_delimiter: ['\r\n', '\n', '\r'], rtrim: true };
+
+/** Tells a record of blank fields, which is neither a row nor the header. */
+export function isBlankRecord(fields: readonly string[]): boolean {
+  return fields.every((field) => trimText(field) === '');
+}
+
+/** How a header row is written. */
+interface HeaderRow {
+  delimiter: Delimiter;
+  isStrict: boolean;
+  /** Where the row ends at the latest. */
+  bytesMax?: number;
+}
+
+/**
+ * Parses the trimmed names of the header row, which is the first row that is not blank.
+ * @returns undefined when it does not end within the text and the limit
+ */
+export function headerNames(
+  text: Buffer,
+  { delimiter, isStrict, bytesMax = headerRowBytes }: HeaderRow,
+): string[] | undefined {
+  const options = {
+    delimiter,
+    info: true,
+    skip_records_with_empty_values: true,
+    to: 1,
+  };
+  const found = isStrict
+    ? firstOf(text, { ...recordOptions, ...options })
+    : firstOf(text, { ...looseRecordOptions, ...options });
+  if (!found || found.info.bytes > bytesMax) return undefined;
+  return found.record.map(trimText);
+}
+
+type ParsedRecord = { record: string[]; info: { bytes: number } };
+
+function firstOf(
+  text: Buffer,
+  options: typeof recordOptions & { rtrim?: boolean },
+): ParsedRecord | undefined {
+  try {
+    const [first] = parse(text, options) as unknown as ParsedRecord[];
+    return first;
+  } catch (error) {
+    // More than blanks follows a closing quote, which is then read as a character.
+    const isTailed = error instanceof CsvError && error.code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE';
+    // Otherwise a quote is not closed.
+    return isTailed ? firstOf(text, { ...options, rtrim: false }) : undefined;
+  }
+}
+
+/** Guesses the names of an invalid header row, by the delimiter that yields the most columns. */
+export function guessHeaderNames(text: Buffer): { delimiter: Delimiter; names: string[] } | undefined {
+  return delimiters
+    .flatMap((delimiter) => {
+      const names = headerNames(text, { delimiter, isStrict: true });
+      return names ? [{ delimiter, names }] : [];
+    })
+    .sort((a, b) => b.names.length - a.names.length)[0];
+}
