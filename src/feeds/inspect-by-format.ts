@@ -1,4 +1,4 @@
-import { productColumns } from '../feed-format/columns';
+import { productColumns, type ProductColumn } from '../feed-format/columns';
 import { isCsvFile } from '../feed-format/csv-file-type';
 import type { ReadDefinition } from '../feed-format/format-definition';
 import { suggestColumn } from '../feed-format/header-suggestion';
@@ -41,7 +41,7 @@ export async function inspectByFormat(
   const read = {
     delimiter: header.delimiter,
     skipLines: definition.skip_lines ?? 0,
-    headers: isStrict ? describeHeaders(header.names) : headersOf(header),
+    headers: headersOf(header),
     ...rows,
   };
   const decimalSeparator = definition.decimal_separator === ',' ? (',' as const) : ('.' as const);
@@ -68,33 +68,30 @@ function decodeText(bytes: Buffer, complete: boolean, definition: ReadDefinition
 /** Describes headers by the columns that are read from them; the first one, where several are. */
 function headersOf({ names, reading }: NamedHeader): InspectedHeader[] {
   const { sources } = reading.format;
-  return names.slice(0, inspectHeadersMax).map((header, position) => {
-    const column = productColumns.find((name) => {
+  const columnAt = (position: number) =>
+    productColumns.find((name) => {
       const source = sources[name];
       return source && 'positions' in source && source.positions.includes(position);
     });
-    return {
-      columnNumber: position + 1,
-      header,
-      column: column ?? null,
-      confidence: column ? 1 : 0,
-      suggestion: null,
-    };
-  });
+  // A format ignores headers on purpose.
+  const missing = reading.isStrict ? productColumns.filter((name) => !sources[name]) : [];
+  return describeHeaders(names, columnAt, missing);
 }
 
 /**
- * Describes headers with suggestions for columns that no header has. Each is suggested once: of two columns with one name, an upload
- * refuses the second.
+ * Describes headers. A missing column is suggested once: of two columns with one name, an upload refuses the second.
+ * @param columnAt - returns the column of the header at a position
  */
-export function describeHeaders(names: readonly string[]): InspectedHeader[] {
-  const columnOf = (name: string) => productColumns.find((column) => column === name.toLowerCase()) ?? null;
-  const found = names.map(columnOf);
-  const missing = new Set(productColumns.filter((column) => !found.includes(column)));
+export function describeHeaders(
+  names: readonly string[],
+  columnAt: (position: number) => ProductColumn | undefined,
+  missing: readonly ProductColumn[],
+): InspectedHeader[] {
+  const left = new Set(missing);
   return names.slice(0, inspectHeadersMax).map((header, position) => {
-    const column = found[position] ?? null;
-    const suggestion = column ? null : suggestColumn(header, [...missing]);
-    if (suggestion) missing.delete(suggestion);
+    const column = columnAt(position) ?? null;
+    const suggestion = column ? null : suggestColumn(header, [...left]);
+    if (suggestion) left.delete(suggestion);
     return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, suggestion };
   });
 }

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { strictFormat } from '../feed-format/built-in-formats';
+import { productColumns } from '../feed-format/columns';
 import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
 import type { FeedFormat, FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
@@ -93,16 +94,18 @@ function describeDetected(
   detection: FormatDetection | undefined,
   guess: ReturnType<typeof guessHeaderNames>,
 ): Pick<FeedInspection, 'delimiter' | 'headers'> {
-  const headers = detection?.headers ?? [];
-  if (headers.length === 0)
-    return { delimiter: guess?.delimiter ?? null, headers: describeHeaders(guess?.names ?? []) };
-  const described = describeHeaders(headers.map(({ header }) => header));
+  const detected = detection?.headers ?? [];
+  const names = detected.length > 0 ? detected.map(({ header }) => header) : (guess?.names ?? []);
+  const own = names.map((name) => productColumns.find((column) => column === name.toLowerCase()));
+  const missing = productColumns.filter((column) => !own.includes(column));
+  const described = describeHeaders(names, (position) => own[position], missing);
+  if (detected.length === 0) return { delimiter: guess?.delimiter ?? null, headers: described };
   return {
     delimiter: detection!.delimiter.value ?? guess?.delimiter ?? null,
     headers: described.map((each, position) => {
-      const { column, confidence } = headers[position]!;
+      const { column, confidence } = detected[position]!;
       const isElsewhere =
-        column !== each.suggestion && headers.some((other) => other.column === each.suggestion);
+        column !== each.suggestion && detected.some((other) => other.column === each.suggestion);
       return { ...each, column, confidence, suggestion: isElsewhere ? null : each.suggestion };
     }),
   };

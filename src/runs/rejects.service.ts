@@ -49,7 +49,7 @@ export async function openRejects(
   try {
     const holder = { ...holderOf(caller, partnerId), ...transfer };
     const content = await downloads.open(holder, () => worker.rejects(request));
-    return { content, charset: encoding ? await charsetOf(content, encoding) : 'utf-8' };
+    return { content, charset: await charsetOf(content, encoding) };
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;
     throw error.unavailable ? unavailable(error) : rawFileUnusable(error.message, error);
