@@ -7,7 +7,7 @@ import type { Database, DatabaseAddress } from './db/database';
 import { readsFrom, type Reads } from './db/reads';
 import { servicePages } from './docs/service-pages';
 import { feedChecks, feedHandlers } from './feeds/feeds.handlers';
-import { createUploadLimits } from './feeds/incoming-upload';
+import { createUploadLimits } from './feeds/upload-form';
 import { healthHandlers } from './health/health.handlers';
 import { formatChecks, formatHandlers, formatRules } from './formats/formats.handlers';
 import type { AllChecks, Handlers } from './http/contract';
@@ -46,7 +46,7 @@ interface AppDependencies {
   db: Database;
   /** Reads of catalog and analytics; default: from `db`. */
   reads?: Reads;
-  /** Pool for the idempotency keys of uploads, see `receiveFeedIdempotently`. */
+  /** Pool for the idempotency keys of uploads, see `receiveUpload`. */
   claims: Database;
   objectStore: ObjectStore;
   runWorker: RunWorker;

@@ -1,6 +1,6 @@
 import { settingGroups } from '../../src/shared/setting-groups';
 import { concurrentUploadsDefault } from '../../src/config';
-import { concurrentForms, smallUploadBytes } from '../../src/feeds/incoming-upload';
+import { concurrentForms, smallUploadBytes } from '../../src/feeds/upload-form';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
 import { queuedRunAttempts } from '../../src/runs/queue.repository';
 import { bytes, code, count, duration, page, table } from './markdown';

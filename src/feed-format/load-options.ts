@@ -22,14 +22,28 @@ export interface LoadOptions {
   formatName: string | null;
 }
 
-export const defaultLoadOptions: LoadOptions = {
-  mode: 'upsert',
-  collection: 'main',
-  isCollectionNamed: false,
-  maxSkippedPercent: null,
-  maxPriceJumpPercent: null,
-  formatName: null,
-};
+/** What a form or a source states about the load; an absent member has its default. */
+export type LoadChoice = Partial<Omit<LoadOptions, 'isCollectionNamed'>>;
+
+/** Returns the options of a load, with defaults filled in. */
+export function loadOptionsOf({
+  mode = 'upsert',
+  collection,
+  maxSkippedPercent = null,
+  maxPriceJumpPercent = null,
+  formatName = null,
+}: LoadChoice): LoadOptions {
+  return {
+    mode,
+    collection: collection ?? 'main',
+    isCollectionNamed: collection !== undefined || mode === 'replace',
+    maxSkippedPercent,
+    maxPriceJumpPercent,
+    formatName,
+  };
+}
+
+export const defaultLoadOptions = loadOptionsOf({});
 
 const nameCharactersMax = 64;
 const namePattern = /^[a-z0-9-]*$/;
@@ -39,23 +53,22 @@ const percentMax = 100;
 export type LoadField = 'mode' | 'format' | 'collection' | 'max_skipped_percent' | 'max_price_jump_percent';
 
 /** Fields of the form, with a function that parses each. */
-export const loadFields: Record<LoadField, (text: string) => Partial<LoadOptions> | Omit<ShapeError, 'loc'>> =
-  {
-    mode(text) {
-      const mode = loadModes.find((known) => known === text);
-      if (mode) return { mode, ...(mode === 'replace' && { isCollectionNamed: true }) };
-      const expected = "'upsert', 'replace' or 'update'";
-      return { type: 'enum', msg: `Input should be ${expected}`, input: text, ctx: { expected } };
-    },
+export const loadFields: Record<LoadField, (text: string) => LoadChoice | Omit<ShapeError, 'loc'>> = {
+  mode(text) {
+    const mode = loadModes.find((known) => known === text);
+    if (mode) return { mode };
+    const expected = "'upsert', 'replace' or 'update'";
+    return { type: 'enum', msg: `Input should be ${expected}`, input: text, ctx: { expected } };
+  },
 
-    format: (text) => nameError(text) ?? { formatName: text },
+  format: (text) => nameError(text) ?? { formatName: text },
 
-    collection: (text) => nameError(text) ?? { collection: text, isCollectionNamed: true },
+  collection: (text) => nameError(text) ?? { collection: text },
 
-    max_skipped_percent: (text) => percentError(text) ?? { maxSkippedPercent: Number(text) },
+  max_skipped_percent: (text) => percentError(text) ?? { maxSkippedPercent: Number(text) },
 
-    max_price_jump_percent: (text) => percentError(text) ?? { maxPriceJumpPercent: Number(text) },
-  };
+  max_price_jump_percent: (text) => percentError(text) ?? { maxPriceJumpPercent: Number(text) },
+};
 
 export const loadFieldNames = Object.keys(loadFields) as LoadField[];
 

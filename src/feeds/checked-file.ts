@@ -1,16 +1,141 @@
-import { invalidShape } from '../shared/errors';
+import { createHash } from 'node:crypto';
+import { encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
+import type { ReadDefinition } from '../feed-format/format-definition';
+import { readHeader } from '../feed-format/read/header';
+import { headerRowBytes } from '../feed-format/read/header-names';
+import type { LoadMode } from '../feed-format/load-options';
+import { trimText } from '../feed-format/text';
+import { isGzipName, MalformedGzip, unpack } from '../feed-format/read/unpack';
+import { fileTooLarge, invalidFeedFile, invalidShape, type ServiceError } from '../shared/errors';
 
-/** An uploaded file that is checked while it streams through. */
-export interface CheckedFile {
-  /** Size as sent. */
-  readonly bytes: number;
+/** How a file is checked. */
+interface FileChecks {
+  definition: ReadDefinition;
+  mode: LoadMode;
+  fileName: string;
+  /** Maximum size, as sent and unpacked. */
+  bytesMax: number;
+  /** Whether all bytes are accepted, as the definition may turn out to be another one. */
+  acceptsAll?: boolean;
+}
+
+/**
+ * Checks an uploaded file while it streams through: gzip, not empty, its encoding, required headers (specification, section 4,
+ * `POST /feeds/upload`, steps 2 to 4). Measures size and digest of the file as sent.
+ */
+export class CheckedFile {
+  /** Size as sent, so far. */
+  sizeBytes = 0;
+  private readonly hash = createHash('sha256');
+  private readonly decoder: FileDecoder;
+  private unpackedBytes = 0;
+  private isBlank = true;
+  /** The beginning of the text, until the header can be read. */
+  private beginning: KeptBytes | undefined = new KeptBytes();
+  private gzipProblem: ServiceError | undefined;
+  private encodingProblem: ServiceError | undefined;
+  private headerProblem: ServiceError | undefined;
+
+  constructor(private readonly checks: FileChecks) {
+    this.decoder = new FileDecoder(checks.definition);
+  }
+
+  /** The first failing check. It can change until the end of the file. */
+  get problem(): ServiceError | undefined {
+    if (this.gzipProblem) return this.gzipProblem;
+    if (this.isBlank) return invalidFeedFile('Uploaded file is empty.');
+    return this.encodingProblem ?? this.headerProblem;
+  }
+
   /** SHA-256 of the file as sent, 32 bytes. Call once, after its end. */
-  sha256(): Buffer;
+  sha256(): Buffer {
+    return this.hash.digest();
+  }
+
   /**
-   * Yields the bytes of the file, from where its header is valid.
-   * @throws invalid_feed_file at the end, too_large at once
+   * Yields the bytes of the file as they are sent, from where its header is valid. Reads a file with a problem to its end, and
+   * throws it then, so that the store discards the object; with `acceptsAll`, never.
+   * @throws invalid_feed_file and invalid_shape at the end, too_large at once; errors of `content`
    */
-  accepted(content: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer>;
+  async *accepted(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer, undefined> {
+    const { definition, fileName, acceptsAll = false } = this.checks;
+    /** Bytes that the checks have read, and the store has not. */
+    const pending = new KeptBytes();
+    const source = this.measured(content, pending);
+    try {
+      try {
+        for await (const bytes of definition.strict ? source : unpack(source, isGzipName(fileName))) {
+          this.take(bytes);
+          if (this.beginning && !acceptsAll) continue;
+          const checked = pending.take();
+          if (checked.length > 0 && (acceptsAll || !this.problem)) yield checked;
+        }
+        this.end();
+      } catch (error) {
+        if (!(error instanceof MalformedGzip)) throw error;
+        this.gzipProblem = invalidFeedFile(error.message);
+      }
+      if (this.problem && !acceptsAll) {
+        for await (const _ of source) pending.take();
+        throw this.problem;
+      }
+      const rest = pending.take();
+      if (rest.length > 0) yield rest;
+    } finally {
+      // Not awaited: the unpacker may have asked for a chunk that the client has not sent.
+      source.return(undefined).catch(() => undefined);
+    }
+  }
+
+  private async *measured(
+    content: AsyncIterable<Buffer>,
+    pending: KeptBytes,
+  ): AsyncGenerator<Buffer, undefined> {
+    const { bytesMax } = this.checks;
+    for await (const chunk of content) {
+      this.sizeBytes += chunk.length;
+      if (this.sizeBytes > bytesMax) throw fileTooLarge(bytesMax);
+      this.hash.update(chunk);
+      pending.add(chunk);
+      yield chunk;
+    }
+  }
+
+  private take(bytes: Buffer): void {
+    const { bytesMax } = this.checks;
+    this.unpackedBytes += bytes.length;
+    if (this.unpackedBytes > bytesMax) throw fileTooLarge(bytesMax);
+    this.decode(() => this.decoder.write(bytes));
+    if (this.beginning && this.beginning.length > headerRowBytes) this.checkHeader();
+  }
+
+  private end(): void {
+    this.decode(() => this.decoder.end());
+    this.checkHeader();
+  }
+
+  private decode(next: () => Buffer): void {
+    if (this.encodingProblem) return;
+    try {
+      const text = next();
+      this.isBlank &&= trimText(text.toString()) === '';
+      this.beginning?.add(text);
+    } catch (error) {
+      if (!(error instanceof UndecodableText)) throw error;
+      this.encodingProblem = invalidFeedFile(`CSV file must be ${encodingName(error.encoding)} encoded.`);
+      this.isBlank = false;
+      this.beginning = undefined;
+    }
+  }
+
+  private checkHeader(): void {
+    if (!this.beginning) return;
+    const { definition, mode } = this.checks;
+    const header = readHeader(this.beginning.take(), definition, mode);
+    this.beginning = undefined;
+    if ('problem' in header) this.headerProblem = invalidFeedFile(header.problem);
+    else if (mode === 'replace' && header.codes !== undefined) this.headerProblem = rejectsToReplace();
+  }
 }
 
 /** A few mended rows must not withdraw all others. */
@@ -23,3 +148,32 @@ export const rejectsToReplace = () =>
       input: 'replace',
     },
   ]);
+
+/** Collects bytes. Many small chunks become one buffer: each alone would keep the memory that it was received in. */
+class KeptBytes {
+  length = 0;
+  private buffer: Buffer = Buffer.alloc(0);
+
+  /** Keeps a single chunk without a copy. */
+  add(chunk: Buffer): void {
+    const length = this.length + chunk.length;
+    if (this.length === 0) this.buffer = chunk;
+    else {
+      if (length > this.buffer.length) {
+        const larger = Buffer.allocUnsafeSlow(Math.max(length, 2 * this.buffer.length));
+        this.buffer.copy(larger, 0, 0, this.length);
+        this.buffer = larger;
+      }
+      chunk.copy(this.buffer, this.length);
+    }
+    this.length = length;
+  }
+
+  /** Returns the bytes, and forgets them. */
+  take(): Buffer {
+    const bytes = this.buffer.subarray(0, this.length);
+    this.buffer = Buffer.alloc(0);
+    this.length = 0;
+    return bytes;
+  }
+}

@@ -34,4 +34,28 @@ export function listedFeedBody(feed: FeedRow): components['schemas']['ListedFeed
   return { ...feedBody(feed), summary: lastRunSummary(feed) };
 }
 
-export const formatFeedId = (feedId: number | null) => (feedId === null ? null : formatId('FD', feedId));
+/** The numbers of a received feed and its jobs. */
+export interface FeedReceipt {
+  feedId: number;
+  submissionJobId: number;
+  validationJobId: number;
+  sha256: Buffer;
+  sizeBytes: number;
+  /** The first equal feed of the partner, if it has a smaller number. */
+  duplicateOf: number | null;
+}
+
+export function receiptBody(receipt: FeedReceipt): components['schemas']['FeedReceipt'] {
+  return {
+    feed_id: formatId('FD', receipt.feedId),
+    status: 'processing',
+    job_id: formatId('JS', receipt.submissionJobId),
+    validation_job_id: formatId('JV', receipt.validationJobId),
+    validation_status: 'queued',
+    sha256: receipt.sha256.toString('hex'),
+    size_bytes: receipt.sizeBytes,
+    duplicate_of: formatFeedId(receipt.duplicateOf),
+  };
+}
+
+const formatFeedId = (feedId: number | null) => (feedId === null ? null : formatId('FD', feedId));

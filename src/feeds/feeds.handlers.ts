@@ -2,13 +2,13 @@ import { Readable } from 'node:stream';
 import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
-import { defaulted, type Checks, type Handlers, type ReadAsPut } from '../http/contract';
-import { idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
+import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { idempotencyKeyOf, replayedHeader, requireUnclaimed } from '../idempotency/idempotency.service';
 import { EncodedFile } from '../http/encoded-file';
 import { selectBytes } from '../http/range-request';
 import { invalidCursor } from '../shared/errors';
-import { formatId, parseId } from '../shared/ids';
-import { getFormatOfQuery } from '../formats/query-format';
+import { parseId } from '../shared/ids';
+import { getFormatOfQuery } from '../formats/find-format';
 import { issueBody } from '../jobs/jobs.handlers';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { holderOf, type PartnerScope } from '../shared/caller';
@@ -16,20 +16,14 @@ import type { TransferLimit } from '../shared/transfer-limit';
 import { feedProfile, feedTemplate } from './profile';
 import type { FeedInspection } from './inspection';
 import { inspectFeed } from './inspection.service';
-import type { ReadDefinition } from './upload-form';
-import { feedBody, formatFeedId, listedFeedBody } from './feeds.body';
+import { feedBody, listedFeedBody } from './feeds.body';
 import { charsetOf } from '../feed-format/read/file-charset';
 import { isGzipName } from '../feed-format/read/unpack';
 import type { ByteRange } from '../storage/object-store';
 import { findFeedPosition, listFeeds, type FeedPosition, type FeedRow } from './feeds.repository';
-import {
-  getFeed,
-  openFeedFile,
-  receiveFeedIdempotently,
-  requireRawFile,
-  type FeedReceipt,
-  type IdempotentReceiveContext,
-} from './feeds.service';
+import { getFeed, openFeedFile, requireRawFile } from './feeds.service';
+import { receiveUpload, type UploadContext } from './receive-feed';
+import { admitUpload, uploadFields, type UploadAdmission } from './upload-form';
 
 declare module '../http/contract' {
   interface CheckResults {
@@ -39,7 +33,8 @@ declare module '../http/contract' {
 
 /** Handles uploads, inspections, lists and downloads of feeds. `downloads` limits raw files. */
 export function feedHandlers(
-  context: Omit<IdempotentReceiveContext, 'caller' | 'log' | 'readDefinition'> & { defaultCurrency: string },
+  context: Omit<UploadContext, 'caller' | 'log'> &
+    Pick<UploadAdmission, 'uploadLimits'> & { defaultCurrency: string },
   downloads: TransferLimit,
 ): Pick<
   Handlers,
@@ -54,11 +49,12 @@ export function feedHandlers(
   return {
     async uploadFeed({ form, headers, caller, refusal, log, reply, readAsPut }) {
       const key = idempotencyKeyOf({ caller, headers });
-      const outcome = await receiveFeedIdempotently(
+      await requireUnclaimed(context.db, key);
+      const outcome = await admitUpload(
         form,
-        key,
-        { ...context, caller, refusal, log, readDefinition: definitionReader(readAsPut) },
-        receiptBody,
+        { ...context, caller, refusal, readAsPut },
+        uploadFields,
+        (feed) => receiveUpload(feed, key, { ...context, caller, log }),
       );
       const { responseBody } = outcome;
       return reply(201, responseBody, {
@@ -139,19 +135,12 @@ export function feedHandlers(
 
     async inspectFeed({ form, caller, refusal, reply, readAsPut }) {
       const { db, uploadBytesMax, uploadLimits, defaultCurrency } = context;
-      const readDefinition = definitionReader(readAsPut);
-      const admission = { db, caller, uploadLimits, refusal, readDefinition };
+      const admission = { db, caller, uploadLimits, refusal, readAsPut };
       const inspection = await inspectFeed(form, uploadBytesMax, admission, defaultCurrency);
       return reply(200, inspectionBody(inspection));
     },
   };
 }
-
-/** A definition is checked as if it was stored alone. The partner of the form is checked for itself. */
-const definitionReader =
-  (readAsPut: ReadAsPut): ReadDefinition =>
-  (formatName, text) =>
-    readAsPut(`/partners/any/formats/${formatName}`, text);
 
 /** @returns the charset of a raw file, or of a part of it; null if it is packed */
 async function rawCharset(
@@ -182,19 +171,6 @@ async function resolveFeedCursor(
   const position = feedId === undefined ? null : await findFeedPosition(db, feedId, scope);
   if (!position) throw invalidCursor();
   return position;
-}
-
-function receiptBody(receipt: FeedReceipt): components['schemas']['FeedReceipt'] {
-  return {
-    feed_id: formatId('FD', receipt.feedId),
-    status: 'processing',
-    job_id: formatId('JS', receipt.submissionJobId),
-    validation_job_id: formatId('JV', receipt.validationJobId),
-    validation_status: 'queued',
-    sha256: receipt.sha256.toString('hex'),
-    size_bytes: receipt.sizeBytes,
-    duplicate_of: formatFeedId(receipt.duplicateOf),
-  };
 }
 
 function inspectionBody(inspection: FeedInspection): components['schemas']['FeedInspection'] {

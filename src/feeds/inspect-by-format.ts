@@ -12,11 +12,11 @@ import { rejectsToReplace } from './checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';
 import type { FileBeginning } from './inspected-beginning';
 import { inspectHeadersMax, type FileReading, type InspectedHeader } from './inspection';
-import type { FilePart } from './upload-form';
+import type { IncomingFile } from './receive-feed';
 
 /** Reads a file by its format, as an upload and its run do. @throws invalid_shape if the mode is not one for the file */
 export async function inspectByFormat(
-  { fileName, mediaType }: Pick<FilePart, 'fileName' | 'mediaType'>,
+  { fileName, mediaType }: Pick<IncomingFile, 'fileName' | 'mediaType'>,
   { bytes, complete, isBlank, gzip }: FileBeginning,
   definition: ReadDefinition,
   mode: LoadMode,

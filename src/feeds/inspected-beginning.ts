@@ -1,7 +1,7 @@
 import { trimText } from '../feed-format/text';
 import { isGzip, isGzipName, MalformedGzip, unpack } from '../feed-format/read/unpack';
 import { fileTooLarge } from '../shared/errors';
-import type { FilePart } from './upload-form';
+import type { IncomingFile } from './receive-feed';
 
 /**
  * The longest header row, the byte after it (which shows that it ends), and up to three bytes of an incomplete character.
@@ -24,7 +24,7 @@ export interface FileBeginning {
  * @throws too_large, also for what is unpacked
  */
 export async function readBeginning(
-  { content, fileName }: Pick<FilePart, 'content' | 'fileName'>,
+  { content, fileName }: Pick<IncomingFile, 'content' | 'fileName'>,
   fileBytesMax: number,
 ): Promise<FileBeginning> {
   const kept = new Beginning(fileBytesMax);

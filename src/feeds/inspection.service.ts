@@ -2,20 +2,20 @@ import { isUtf8 } from 'node:buffer';
 import { strictFormat } from '../feed-format/built-in-formats';
 import { productColumns } from '../feed-format/columns';
 import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
-import type { FeedFormat, FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
+import type { FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import { applyMergePatch } from '../feed-format/merge-patch';
 import { detectMark, wholeCharacters } from '../feed-format/read/decode-text';
 import { readHeader } from '../feed-format/read/header';
 import { guessHeaderNames } from '../feed-format/read/header-names';
 import { fileHint, gzipHint } from '../feed-format/file-hint';
-import { admitUpload, type UploadAdmission } from './incoming-upload';
 import type { MultipartBody } from '../http/multipart';
 import { describeHeaders, inspectByFormat } from './inspect-by-format';
 import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } from './inspect-rows';
 import type { FeedInspection, InspectionDoubt, StatedEncoding } from './inspection';
 import { readBeginning, type FileBeginning } from './inspected-beginning';
-import type { FilePart } from './upload-form';
+import type { IncomingFile } from './receive-feed';
+import { admitUpload, type FormFields, type UploadAdmission } from './upload-form';
 
 /**
  * Inspects the file of an upload form without storing it.
@@ -27,30 +27,21 @@ export async function inspectFeed(
   admission: UploadAdmission,
   defaultCurrency: string,
 ): Promise<FeedInspection> {
-  return admitUpload(body, admission, {
-    // Without `format`, the file is to be described as it is.
-    options: { loadFields: ['format', 'mode'], hasDefaultFormat: false },
-    refuse: async ({ form, file, readRest }) => {
-      await readBeginning(file, fileBytesMax);
-      await readRest();
-      throw form.refusal()!;
-    },
-    receive: async ({ form, file, format, readRest }) => {
-      const beginning = await readBeginning(file, fileBytesMax);
-      await readRest();
-      const decided = format === 'undecided' ? await form.findFormat() : format;
-      form.finish();
-      return inspectFile(file, beginning, {
-        definition: (decided as FeedFormat | null)?.definition ?? strictFormat,
-        mode: form.loadOptions.mode,
-        defaultCurrency,
-      });
-    },
+  // Without `format`, the file is to be described as it is.
+  const fields: FormFields = { loadFields: ['format', 'mode'], hasDefaultFormat: false };
+  return admitUpload(body, admission, fields, async ({ file, options: { mode }, form }) => {
+    const beginning = await readBeginning(file, fileBytesMax);
+    const { format } = await form.finish();
+    return inspectFile(file, beginning, {
+      definition: format?.definition ?? strictFormat,
+      mode,
+      defaultCurrency,
+    });
   });
 }
 
 async function inspectFile(
-  part: FilePart,
+  part: IncomingFile,
   file: FileBeginning,
   {
     definition,

@@ -7,6 +7,7 @@ import { idempotencyKeyUsed, idempotentRequestInProgress } from '../shared/error
 import { parseJson } from '../shared/exact-json';
 import {
   claimKey,
+  isUnclaimed,
   type AnsweredRequest,
   type ClaimRow,
   type IdempotencyKey,
@@ -60,6 +61,11 @@ export function replayClaim<T extends object>(claim: ClaimRow, requestDigest: Bu
   const { is_claimed: isClaimed, answered_digest: answeredDigest, answered_text: text } = claim;
   if (!isClaimed || answeredDigest === null || text === null) throw idempotentRequestInProgress();
   return replay<T>({ requestDigest: answeredDigest, responseBody: parseJson(text) as object }, requestDigest);
+}
+
+/** Refuses early a request whose key another one claims now. @throws idempotent_request_in_progress */
+export async function requireUnclaimed(db: Database, key: IdempotencyKey | undefined): Promise<void> {
+  if (key && !(await isUnclaimed(db, key))) throw idempotentRequestInProgress();
 }
 
 /**

@@ -6,7 +6,7 @@ import { storedPartnerName } from '../partners/stored-partner-name';
 import { ageSecondsMaxOf, cacheHeaders, representationOf, type Representation } from '../http/caching';
 import { defaulted, type Handlers } from '../http/contract';
 import { EncodedFile } from '../http/encoded-file';
-import { getFormatOfQuery } from '../formats/query-format';
+import { getFormatOfQuery } from '../formats/find-format';
 import { formatId } from '../shared/ids';
 import { holderOf, type PartnerScope } from '../shared/caller';
 import { exactNumber } from '../shared/exact-json';

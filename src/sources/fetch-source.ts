@@ -1,11 +1,10 @@
 import type { Knex } from 'knex';
 import { inTransaction } from '../db/transaction';
 import type { Log } from '../shared/log';
-import { ServiceError } from '../shared/errors';
-import { defaultLoadOptions, loadFieldNames } from '../feed-format/load-options';
-import { receiveFeed, type ReceiveContext } from '../feeds/feeds.service';
-import { UploadForm } from '../feeds/upload-form';
-import { findUploadFormat } from '../formats/upload-format';
+import { invalidShape, ServiceError } from '../shared/errors';
+import { loadOptionsOf, type LoadOptions } from '../feed-format/load-options';
+import { receiveFeed, type ReceiveContext } from '../feeds/receive-feed';
+import { findUploadFormat, type UploadFormat } from '../formats/find-format';
 import { queuedRunAttempts, requestRun } from '../runs/queue.repository';
 import type { SecretBox } from '../shared/secret-box';
 import {
@@ -128,7 +127,8 @@ async function attempt(
   signal: AbortSignal,
 ): Promise<FetchOutcome> {
   const { definition, secrets: sealed, last_feed_id: lastFeedId } = claim;
-  const known = await knownValidators(claim, context);
+  const loading = await loadingOf(claim, context);
+  const known = await knownValidators(claim, loading, context);
   const secretHeaders = headersOf(claim, openSecrets(context.secretBox, originOf(definition), sealed));
   const { privateAddresses, othersWait } = context;
   const request = { url: definition.url, secretHeaders };
@@ -139,33 +139,37 @@ async function attempt(
     return outcome;
   }
   try {
-    return await receive(claim, file, context);
+    return await receive(claim, file, loading, context);
   } finally {
     await file.content.return();
   }
 }
 
+/** How the file of a source is read and loaded. */
+interface Loading {
+  options: LoadOptions;
+  found: UploadFormat;
+}
+
+async function loadingOf(
+  { partner_name: partnerName, definition }: ClaimedFetch,
+  { db }: FetchContext,
+): Promise<Loading> {
+  const { mode, collection, format: formatName } = definition;
+  const options = loadOptionsOf({ mode, collection: collection ?? undefined, formatName });
+  return { options, found: await findUploadFormat(db, partnerName, options) };
+}
+
 /** Returns the validators of the last response, if a file that they name would change nothing. */
-async function knownValidators(claim: ClaimedFetch, { db }: FetchContext): Promise<Validators> {
-  const {
-    partner_name: partnerName,
-    definition,
-    last_feed_id: lastFeedId,
-    etag,
-    last_modified: lastModified,
-  } = claim;
+async function knownValidators(
+  { definition: { run }, last_feed_id: lastFeedId, etag, last_modified: lastModified }: ClaimedFetch,
+  { options, found }: Loading,
+  { db }: FetchContext,
+): Promise<Validators> {
   const none = { etag: null, lastModified: null };
-  if (lastFeedId === null || (etag ?? lastModified) === null) return none;
-  const { mode = 'upsert', collection, format: formatName, run } = definition;
-  const target = {
-    collection: collection ?? defaultLoadOptions.collection,
-    isCollectionNamed: Boolean(collection) || mode === 'replace',
-  };
-  const found = await findUploadFormat(db, { partnerName, loadOptions: { formatName, mode } });
-  if (typeof found === 'string' || 'error' in found) return none;
-  const format = found.format?.definition ?? null;
-  const isCurrent = await isLastFeedCurrent(db, lastFeedId, { mode, ...target, format }, run);
-  return isCurrent ? { etag, lastModified } : none;
+  if (lastFeedId === null || (etag ?? lastModified) === null || 'error' in found) return none;
+  const reading = { ...options, format: found.format?.definition ?? null };
+  return (await isLastFeedCurrent(db, lastFeedId, reading, run)) ? { etag, lastModified } : none;
 }
 
 /** @throws FetchFailure if the stored secrets cannot be decrypted */
@@ -184,14 +188,34 @@ function headersOf(
   };
 }
 
-/** Takes the file the way of an upload, and ends the fetch with the feed in one transaction. */
-async function receive(claim: ClaimedFetch, file: SourceFile, context: FetchContext): Promise<FetchOutcome> {
-  const { httpStatus, validators } = file;
-  const { last_feed_id: lastFeedId } = claim;
-  const { upload, sourceError } = await asUpload(claim, file, context);
+/** Receives the file as a feed, and ends the fetch with it in one transaction. @throws invalid_shape without its format */
+async function receive(
+  claim: ClaimedFetch,
+  file: SourceFile,
+  { options, found }: Loading,
+  context: FetchContext,
+): Promise<FetchOutcome> {
+  const { httpStatus, validators, fileName } = file;
+  const { last_feed_id: lastFeedId, partner_name: partnerName } = claim;
+  if ('error' in found) throw invalidShape([found.error]);
+  let sourceError: unknown;
+  async function* content(): AsyncGenerator<Buffer, void> {
+    try {
+      yield* file.content;
+    } catch (error) {
+      sourceError = error;
+      throw error;
+    }
+  }
+  const feed = {
+    partnerName,
+    options,
+    format: found.format,
+    file: { fileName, mediaType: 'text/csv', content: content() },
+  };
   try {
-    const { feedId } = await receiveFeed(upload, context, {
-      async beforeCommit(trx, _received, { feedId, validationJobId }) {
+    const { feedId } = await receiveFeed(feed, context, {
+      async beforeCommit(trx, { feedId, validationJobId }) {
         if (lastFeedId !== null && (await repeatsLastFeed(trx, feedId, lastFeedId))) throw new RepeatedFile();
         if (claim.definition.run) await run(trx, claim, { feedId, validationJobId });
         await end(trx, claim, { status: 'completed', feedId, httpStatus, validators });
@@ -199,7 +223,7 @@ async function receive(claim: ClaimedFetch, file: SourceFile, context: FetchCont
     });
     return { status: 'completed', feedId, httpStatus };
   } catch (error) {
-    if (sourceError()) throw sourceError();
+    if (sourceError) throw sourceError;
     if (error instanceof ServiceError && error.code === 'partner_not_found') throw new Superseded();
     if (!(error instanceof RepeatedFile)) throw error;
     const outcome: FetchOutcome = { status: 'unchanged', feedId: lastFeedId!, httpStatus, validators };
@@ -222,34 +246,4 @@ async function run(
 /** Ends the fetch. @throws Superseded */
 async function end(trx: Knex.Transaction, claim: ClaimedFetch, outcome: FetchOutcome): Promise<void> {
   if (!(await endFetch(trx, claim, outcome))) throw new Superseded();
-}
-
-/** Makes of a file what the form of an upload is, up to its file. @throws invalid_shape */
-async function asUpload(claim: ClaimedFetch, { fileName, content }: SourceFile, { db }: FetchContext) {
-  const { mode, collection, format } = claim.definition;
-  let failure: unknown;
-  async function* observed(): AsyncGenerator<Buffer, void> {
-    try {
-      yield* content;
-    } catch (error) {
-      failure = error;
-      throw error;
-    }
-  }
-  const form = new UploadForm(db, claim.partner_name, {
-    loadFields: loadFieldNames,
-    hasDefaultFormat: true,
-  });
-  const fields = {
-    partner_name: claim.partner_name,
-    mode: mode ?? defaultLoadOptions.mode,
-    ...(collection && { collection }),
-    ...(format !== null && { format }),
-  };
-  for (const [name, value] of Object.entries(fields))
-    await form.take({ kind: 'field', name, value, isTooLong: false });
-  const part = { kind: 'file', name: 'file', fileName, mediaType: 'text/csv', content: observed() } as const;
-  const file = (await form.take(part))!;
-  const upload = { form, file, format: await form.findFormat(), readRest: () => Promise.resolve() };
-  return { upload, sourceError: () => failure };
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { findUploadFormat } from '../formats/upload-format';
+import { findUploadFormat } from '../formats/find-format';
 import { defaulted, type Checks, type Handlers, type Rules } from '../http/contract';
 import { parsePosition } from '../jobs/jobs.service';
 import { parsePartnerName } from '../partners/partner-name';
@@ -145,8 +145,8 @@ async function requireFormat(
   { format: formatName, mode = 'upsert' }: SourceDefinition,
 ): Promise<void> {
   if (!formatName) return;
-  const found = await findUploadFormat(db, { partnerName, loadOptions: { formatName, mode } });
-  if (typeof found !== 'string' && 'error' in found) throw invalidShape([found.error]);
+  const found = await findUploadFormat(db, partnerName, { formatName, mode });
+  if ('error' in found) throw invalidShape([found.error]);
 }
 
 /** Parses a cursor: `source/partner`. No name of a source contains a slash. */
