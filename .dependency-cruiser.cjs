@@ -108,6 +108,17 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/(shared|feed-format)/' },
     },
     {
+      name: 'read-imports',
+      comment: 'How a file is read depends on nothing but what a column, a format and a text are.',
+      severity: 'error',
+      from: { path: '^src/feed-format/read/' },
+      to: {
+        path: '^src/',
+        pathNot:
+          '^src/(shared/|feed-format/(read/|(columns|decimal-comma|delimiter|format-definition|load-options|report-columns|text)\\.ts$))',
+      },
+    },
+    {
       name: 'console-imports',
       comment:
         'The console is a client: it knows the service by the document, and how files are read by feed-format.',

@@ -1,14 +1,9 @@
 import type { Delimiter } from './delimiter';
 import { columnsNamed } from './header-synonyms';
+import type { TableRecord } from './read/first-records';
 import { trimText } from './text';
 
 const everyDelimiter = [',', ';', '\t', '|'] as const satisfies readonly Delimiter[];
-
-/** A record with the number of lines before it. */
-export interface TableRecord {
-  fields: readonly string[];
-  linesBefore: number;
-}
 
 /** Splits the beginning of a text into records that are not blank. */
 export type SplitRecords = (delimiter: Delimiter) => TableRecord[];

@@ -1,7 +1,12 @@
 import type { Delimiter } from '../delimiter';
-import type { TableRecord } from '../detect-table';
 import { isBlankRecord } from './header-names';
 import { RecordScanner } from './scan-record';
+
+/** A record with the number of lines before it. */
+export interface TableRecord {
+  fields: readonly string[];
+  linesBefore: number;
+}
 
 /** Splits the first records of a loosely read text that are not blank, each with the number of lines before it. */
 export function firstRecords(

@@ -1,11 +1,10 @@
 import { requiredColumns, type ProductColumn } from '../columns';
 import { delimiters, type Delimiter } from '../delimiter';
-import type { TableRecord } from '../detect-table';
 import type { FormatDefinition, ReadDefinition } from '../format-definition';
 import type { LoadMode } from '../load-options';
 import { codesPosition } from '../report-columns';
 import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
-import { firstRecords } from './first-records';
+import { firstRecords, type TableRecord } from './first-records';
 import {
   comparable,
   FormatReading,
