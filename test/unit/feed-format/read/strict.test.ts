@@ -1,0 +1,69 @@
+import { gzipSync } from 'node:zlib';
+import fc from 'fast-check';
+import { encode } from 'iconv-lite';
+import { findBuiltInFormat } from '../../../../src/feed-format/built-in-formats';
+import { anyFeed } from '../../../support/arbitrary';
+import { casesFor } from '../../../support/fuzz';
+import { readFormatted } from '../../../support/read-by-format';
+
+const standard = findBuiltInFormat('standard')!.definition;
+
+/** What is read of a file without a format, and with the format `standard`: rows with their codes, or the failure. */
+async function readBoth(file: string | Buffer) {
+  const read = (format: typeof standard | null) =>
+    readFormatted(file, format).catch((error: Error) => error.message);
+  return { strictly: await read(null), loosely: await read(standard) };
+}
+
+const codesOf = (rows: Awaited<ReturnType<typeof readBoth>>['strictly']) =>
+  typeof rows === 'string' ? rows : rows.map(({ codes }) => codes.join());
+
+const head = 'sku,product_name\n';
+
+it.each([
+  ['a blank behind a closing quote', `${head}"A" ,Tent\n`, ['invalid_quoting'], ['']],
+  [
+    'a delimiter at the end of the rows',
+    `${head}A,Tent,\nB,Lamp,\n`,
+    ['too_many_fields', 'too_many_fields'],
+    ['', ''],
+  ],
+  ['CR alone in a cell', `${head}A,Tent\rB,Lamp\n`, ['too_many_fields'], ['', '']],
+  [
+    'CR alone behind the header row',
+    'sku,product_name\rA,Tent\n',
+    'Invalid CSV file: Missing required CSV headers: product_name, sku',
+    [''],
+  ],
+  [
+    'a line that states the delimiter',
+    `sep=,\n${head}A,Tent\n`,
+    'Invalid CSV file: Missing required CSV headers: product_name, sku',
+    [''],
+  ],
+  [
+    'UTF-16 with its mark',
+    encode(`${head}A,Tent\n`, 'utf-16le', { addBOM: true }),
+    'The text is not UTF-8.',
+    [''],
+  ],
+  ['gzip', gzipSync(`${head}A,Tent\n`), 'The text is not UTF-8.', ['']],
+])('refuses what only a format allows: %s', async (_what, file, strictly, loosely) => {
+  const read = await readBoth(file);
+
+  expect({ strictly: codesOf(read.strictly), loosely: codesOf(read.loosely) }).toEqual({ strictly, loosely });
+});
+
+/** Whether a text has nothing that only a format allows. */
+const isPlain = (text: string) =>
+  !/\r(?!\n)|"[ \t]|^\ufeff?"?sep=/i.test(text) && !/[,;\t](?:\r?\n|$)/.test(text);
+
+it('reads a file that the specification allows as the format of the same columns does', async () => {
+  await fc.assert(
+    fc.asyncProperty(anyFeed.filter(isPlain), async (file) => {
+      const { strictly, loosely } = await readBoth(file);
+      expect(strictly).toEqual(loosely);
+    }),
+    casesFor('files without a format', 200),
+  );
+});
