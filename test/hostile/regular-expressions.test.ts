@@ -110,7 +110,6 @@ describe('a regular expression takes time in proportion to the text', () => {
     expect(made.sort()).toEqual([
       "etl/parse-price.ts: new RegExp(columnFormat('price').grammar!)",
       ...priceWords.map(() => expect.stringContaining('feed-format/detect-price.ts: new RegExp(')),
-      "feed-format/split-records.ts: new RegExp(`[${delimiter}${ends}]`, 'g')",
       expect.stringContaining('http/multipart.ts: new RegExp(`^content-disposition:'),
       "partners/partner-name.ts: new RegExp(pattern, 'u')",
       'shared/key-format.ts: new RegExp(`^${key}$`)',

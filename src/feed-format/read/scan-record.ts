@@ -1,6 +1,12 @@
 import type { Delimiter } from '../delimiter';
 
-/** Result of a scan. `incomplete`: more bytes are needed; `unclosed`: the feed ends within a quoted field. */
+/** Bytes of UTF-8, or code units of UTF-16: what splits records is one unit in both. */
+type Units = Uint8Array | Uint16Array;
+
+/** Decodes a part of the units. */
+type Decode<Kind extends Units> = (units: Kind, from: number, to: number, isAscii: boolean) => string;
+
+/** Result of a scan. `incomplete`: more units are needed; `unclosed`: the feed ends within a quoted field. */
 export type Scan = 'complete' | 'incomplete' | 'unclosed';
 
 const quote = 0x22;
@@ -30,30 +36,30 @@ const sharedTextBytes = 4 * 1024;
 /**
  * Returns the length of the line end at `at`; 0 when there is none, or it may be incomplete.
  * @param isLoose - as of the scanner
- * @param isEnd - whether the bytes are the last of the feed
+ * @param isEnd - whether the units are the last of the feed
  */
-export function lineEndLength(bytes: Buffer, at: number, isLoose: boolean, isEnd: boolean): 0 | 1 | 2 {
-  if (bytes[at] === lineFeed) return 1;
-  if (bytes[at] !== carriageReturn) return 0;
-  if (bytes[at + 1] === lineFeed) return 2;
-  return isLoose && (isEnd || at + 1 < bytes.length) ? 1 : 0;
+export function lineEndLength(units: Units, at: number, isLoose: boolean, isEnd: boolean): 0 | 1 | 2 {
+  if (units[at] === lineFeed) return 1;
+  if (units[at] !== carriageReturn) return 0;
+  if (units[at + 1] === lineFeed) return 2;
+  return isLoose && (isEnd || at + 1 < units.length) ? 1 : 0;
 }
 
 /**
  * Finds the borders of a record and its fields, as csv-parse does with `recordOptions`; if loose, lines may also end in CR alone,
  * and blanks may follow a closing quote.
  *
- * It takes a tenth of the parser's time, and decodes fields on demand. An incomplete scan resumes with more bytes. One
+ * It takes a tenth of the parser's time, and decodes fields on demand. An incomplete scan resumes with more units. One
  * scanner is reused for all records.
  */
-export class RecordScanner {
+export class RecordScanner<Kind extends Units = Buffer> {
   private readonly delimiter: number;
   /** Absent: the first `wantedMax`. */
   private readonly wanted: readonly number[] | undefined;
   private readonly wantedMax: number;
   private borders: Float64Array;
-  private bytes: Buffer = Buffer.alloc(0);
-  /** Start of the record in the bytes; negative once its beginning was discarded. */
+  private units!: Kind;
+  /** Start of the record in the units; negative once its beginning was discarded. */
   start = 0;
   /** Position of the scan and start of the current field, relative to the record. */
   private offset = 0;
@@ -74,11 +80,15 @@ export class RecordScanner {
   /** Whether text follows a closing quote. */
   misquoted = false;
 
-  /** @param wanted - ascending positions of the fields to be read, or the number of first fields */
+  /**
+   * @param wanted - ascending positions of the fields to be read, or the number of first fields
+   * @param decode - absent: the units are a Buffer of UTF-8
+   */
   constructor(
     delimiter: Delimiter,
     wanted: readonly number[] | number,
     readonly isLoose: boolean,
+    private readonly decode: Decode<Kind> = decodeBuffer as unknown as Decode<Kind>,
   ) {
     this.delimiter = delimiter.charCodeAt(0);
     this.wanted = typeof wanted === 'number' ? undefined : wanted;
@@ -100,31 +110,31 @@ export class RecordScanner {
     this.misquoted = false;
   }
 
-  /** Position of the scan in the bytes. */
+  /** Position of the scan in the units. */
   get position(): number {
     return this.start + this.offset;
   }
 
   /**
-   * Starts or resumes the scan. Between calls the caller may move the bytes (and `start`), and discard those before
+   * Starts or resumes the scan. Between calls the caller may move the units (and `start`), and discard those before
    * `position`.
-   * @param isEnd - whether the bytes are the last of the feed
+   * @param isEnd - whether the units are the last of the feed
    */
-  scan(bytes: Buffer, isEnd: boolean): Scan {
+  scan(units: Kind, isEnd: boolean): Scan {
     const { delimiter, isLoose, start } = this;
-    const length = bytes.length;
-    this.bytes = bytes;
+    const length = units.length;
+    this.units = units;
     let at = start + this.offset;
     let fieldStart = start + this.fieldOffset;
     let { mode, quoting } = this;
-    let byte = 0;
+    let unit = 0;
     let seen = 0;
     for (;;) {
       if (mode === 'start') {
         if (at === length && !isEnd) return this.pause(at, at, mode, plain, seen);
         fieldStart = at;
         quoting = plain;
-        if (bytes[at] === quote) {
+        if (units[at] === quote) {
           mode = 'quoted';
           at++;
         } else mode = 'unquoted';
@@ -132,38 +142,38 @@ export class RecordScanner {
       if (mode === 'quoted') {
         let closing = -1;
         while (closing === -1) {
-          while (at < length && (byte = bytes[at]!) !== quote) {
-            if (byte === lineFeed) this.lineBreaks++;
-            else if (byte === carriageReturn && isLoose) {
+          while (at < length && (unit = units[at]!) !== quote) {
+            if (unit === lineFeed) this.lineBreaks++;
+            else if (unit === carriageReturn && isLoose) {
               // A line feed may follow in the next chunk.
               if (at + 1 === length && !isEnd) return this.pause(at, fieldStart, mode, quoting, seen);
-              if (bytes[at + 1] !== lineFeed) this.lineBreaks++;
+              if (units[at + 1] !== lineFeed) this.lineBreaks++;
             }
-            seen |= byte;
+            seen |= unit;
             at++;
           }
           if (at === length && isEnd) return 'unclosed';
           if (at + 1 >= length && !isEnd) return this.pause(at, fieldStart, mode, quoting, seen);
-          if (bytes[at + 1] === quote) {
+          if (units[at + 1] === quote) {
             quoting = doubledQuotes;
             at += 2;
           } else closing = at;
         }
         let follows = closing + 1;
-        while (isLoose && follows < length && isBlank(bytes[follows]!, delimiter)) follows++;
+        while (isLoose && follows < length && isBlank(units[follows]!, delimiter)) follows++;
         if (follows === length && !isEnd) return this.pause(closing, fieldStart, mode, quoting, seen);
-        if (bytes[follows] === delimiter) {
+        if (units[follows] === delimiter) {
           this.addField(fieldStart + 1, closing, quoting);
           at = follows + 1;
           mode = 'start';
           continue;
         }
-        const lineEnd = lineEndLength(bytes, follows, isLoose, isEnd);
+        const lineEnd = lineEndLength(units, follows, isLoose, isEnd);
         if (lineEnd > 0 || follows === length) {
           this.addField(fieldStart + 1, closing, quoting);
           return this.endRecord(follows, follows + lineEnd, seen);
         }
-        if (bytes[follows] === carriageReturn && follows + 1 === length && !isEnd) {
+        if (units[follows] === carriageReturn && follows + 1 === length && !isEnd) {
           return this.pause(closing, fieldStart, mode, quoting, seen);
         }
         // The rest of the field is read as one without quotes.
@@ -174,20 +184,20 @@ export class RecordScanner {
       }
       while (
         at < length &&
-        (byte = bytes[at]!) !== delimiter &&
-        byte !== lineFeed &&
-        byte !== carriageReturn
+        (unit = units[at]!) !== delimiter &&
+        unit !== lineFeed &&
+        unit !== carriageReturn
       ) {
-        seen |= byte;
+        seen |= unit;
         at++;
       }
-      if (at < length && byte === delimiter) {
+      if (at < length && unit === delimiter) {
         this.addField(fieldStart, at, quoting);
         at++;
         mode = 'start';
         continue;
       }
-      const lineEnd = at < length ? lineEndLength(bytes, at, isLoose, isEnd) : 0;
+      const lineEnd = at < length ? lineEndLength(units, at, isLoose, isEnd) : 0;
       if (lineEnd > 0 || (at === length && isEnd)) {
         this.addField(fieldStart, at, quoting);
         return this.endRecord(at, at + lineEnd, seen);
@@ -198,35 +208,33 @@ export class RecordScanner {
     }
   }
 
-  /** Returns the bytes of the last record, without the line end. */
-  record(): Buffer {
-    return this.bytes.subarray(this.start, this.end);
+  /** Returns the units of the last record, without the line end. */
+  record(): Kind {
+    return this.units.subarray(this.start, this.end) as Kind;
   }
 
   /**
    * Decodes a wanted field; undefined where the record has fewer fields. Copy it to keep it.
-   * @param within - only if the field ends within this many bytes of the record
+   * @param within - only if the field ends within this many units of the record
    */
   field(position: number, within = Infinity): string | undefined {
     const number = this.wanted ? this.wanted.indexOf(position) : position;
     if (number === -1 || number >= this.wantedCount) return undefined;
-    const { borders, bytes, start } = this;
+    const { borders, start } = this;
     const from = start + borders[number * numbersPerField]!;
     const to = start + borders[number * numbersPerField + 1]!;
     if (to - start > within) return undefined;
     const quoting = borders[number * numbersPerField + 2]!;
     const value = this.textOf(from, to);
     if (quoting === plain) return value;
-    if (quoting === doubledQuotes) return value.replaceAll('""', '"');
-    return tailedValue(bytes, from, to);
+    return quoting === doubledQuotes ? value.replaceAll('""', '"') : tailedValue(value);
   }
 
   private textOf(from: number, to: number): string {
-    const { bytes, start } = this;
-    if (!this.isAscii) return bytes.toString('utf8', from, to);
-    // ASCII: a character is a byte.
-    if (this.end - start > sharedTextBytes) return bytes.toString('latin1', from, to);
-    this.text ??= bytes.toString('latin1', start, this.end);
+    const { units, start, end, isAscii, decode } = this;
+    if (!isAscii || end - start > sharedTextBytes) return decode(units, from, to, isAscii);
+    // ASCII: a character is a unit.
+    this.text ??= decode(units, start, end, isAscii);
     return this.text.slice(from - start, to - start);
   }
 
@@ -256,7 +264,7 @@ export class RecordScanner {
     this.fieldOffset = fieldStart - this.start;
     this.mode = mode;
     this.quoting = quoting;
-    this.end = this.bytes.length;
+    this.end = this.units.length;
     this.isAscii &&= seen < 0x80;
     return 'incomplete';
   }
@@ -269,13 +277,16 @@ export class RecordScanner {
   }
 }
 
-function isBlank(byte: number, delimiter: number): boolean {
-  return (byte === space || byte === tab) && byte !== delimiter;
+function decodeBuffer(bytes: Buffer, from: number, to: number, isAscii: boolean): string {
+  return bytes.toString(isAscii ? 'latin1' : 'utf8', from, to);
 }
 
-/** Decodes a field with text after its closing quote: csv-parse keeps the quotes, unless a NUL follows. */
-function tailedValue(bytes: Buffer, from: number, to: number): string {
-  const raw = bytes.toString('utf8', from, to);
+function isBlank(unit: number, delimiter: number): boolean {
+  return (unit === space || unit === tab) && unit !== delimiter;
+}
+
+/** Reads a field with text after its closing quote: csv-parse keeps the quotes, unless a NUL follows. */
+function tailedValue(raw: string): string {
   let closing = raw.indexOf('"', 1);
   while (raw[closing + 1] === '"') closing = raw.indexOf('"', closing + 2);
   const quoted = raw.slice(1, closing).replaceAll('""', '"');
