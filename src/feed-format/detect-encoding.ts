@@ -1,4 +1,4 @@
-import { detectMark, FileDecoder, UndecodableText, wholeCharacters, type Encoding } from './read/decode-text';
+import { decodeBeginning, detectMark, wholeCharacters, type Encoding } from './read/decode-text';
 
 /** The likeliest encoding; null where none is likely. */
 export interface EncodingGuess {
@@ -28,21 +28,6 @@ export function detectEncoding(bytes: Buffer): EncodingGuess {
   return eastAsianOf(sample) ?? singleByteOf(sample);
 }
 
-/** Decodes the beginning of a file to UTF-8. An incomplete character at its end is left out. @returns undefined if it is no text */
-export function decodeBeginning(bytes: Buffer, encoding: Encoding): Buffer | undefined {
-  const decoder = new FileDecoder({ encoding });
-  try {
-    const text = decoder.write(bytes);
-    // A short file is decoded only at its end.
-    return bytes.length < shortFileBytes ? Buffer.concat([text, decoder.end()]) : text;
-  } catch (error) {
-    if (!(error instanceof UndecodableText)) throw error;
-    return undefined;
-  }
-}
-
-const shortFileBytes = 4;
-
 function isUtf8(bytes: Buffer): boolean {
   try {
     const whole = bytes.subarray(0, wholeCharacters(bytes));
@@ -63,7 +48,7 @@ function utf16Of(bytes: Buffer): EncodingGuess | undefined {
   const most = Math.max(even, odd);
   if (most < 2 || most < sample.length / 100 || Math.min(even, odd) > most / 20) return undefined;
   const encoding = odd > even ? 'utf-16le' : 'utf-16be';
-  const text = decodeBeginning(sample.subarray(0, sample.length & ~1), encoding)?.toString() ?? '';
+  const text = decodeBeginning(sample.subarray(0, sample.length & ~1), { encoding })?.toString() ?? '';
   return /[\r\n]/.test(text) && /[,;\t|]/.test(text) ? { encoding, confidence: 0.95 } : undefined;
 }
 
@@ -132,7 +117,7 @@ function eastAsianOf(sample: Buffer): EncodingGuess | undefined {
   const scored = eastAsian
     .flatMap(({ encoding, commonness }) => {
       const pairs = pairsOf(sample, encoding);
-      if (pairs.leads.length === 0 || decodeBeginning(sample, encoding) === undefined) return [];
+      if (pairs.leads.length === 0 || decodeBeginning(sample, { encoding }) === undefined) return [];
       const share: LeadShare = (from, to) =>
         pairs.leads.filter((lead) => lead >= from && lead <= to).length / pairs.leads.length;
       // Characters of these scripts stand together, and hardly within words of Latin letters.
@@ -214,7 +199,7 @@ function singleByteOf(sample: Buffer): EncodingGuess {
   const scored = languages
     .flatMap(({ encodings, letters }) =>
       encodings.map((encoding) => {
-        const text = decodeBeginning(sample, encoding)?.toString();
+        const text = decodeBeginning(sample, { encoding })?.toString();
         return { encoding, text, score: text === undefined ? -1 : likelihood(text, letters) };
       }),
     )
@@ -231,7 +216,7 @@ function singleByteOf(sample: Buffer): EncodingGuess {
   return { encoding: best.encoding, confidence };
 }
 
-const isText = (sample: Buffer) => decodeBeginning(sample, 'windows-1252') !== undefined;
+const isText = (sample: Buffer) => decodeBeginning(sample, { encoding: 'windows-1252' }) !== undefined;
 
 /** Tells how well a text fits the best of some languages, 0 to 1. */
 function likelihood(text: string, alphabets: readonly string[]): number {
@@ -261,7 +246,7 @@ function cyrillicOf(sample: Buffer): EncodingGuess | undefined {
       ?.join('') ?? '';
   const beyond = sample.toString('latin1').match(/[\x80-\xff]/g)?.length ?? 0;
   if (inWords.length < 0.75 * beyond) return undefined;
-  const text = decodeBeginning(sample, 'windows-1251')?.toString();
+  const text = decodeBeginning(sample, { encoding: 'windows-1251' })?.toString();
   if (text === undefined) return unknown;
   const foreign = [...text].filter((each) => each > '\x7f' && !cyrillic.test(each)).length;
   const letters = text.match(/[\u0400-\u04ff]/g) ?? [];

@@ -2,12 +2,12 @@ import { findBuiltInFormat } from './built-in-formats';
 import { columnsOfTable, type Column } from './column-cells';
 import { columnFormat, productColumns, type ProductColumn } from './columns';
 import { currencyInHeader, currencyInPrice, minorDigitsOf } from './currency';
-import type { Encoding } from './read/decode-text';
+import { decodeBeginning, type Encoding } from './read/decode-text';
 import type { Delimiter } from './delimiter';
 import { delimiterLineMax, findDelimiterLine } from './read/delimiter-line';
 import { availabilityWords, detectColumns, type ColumnMatch } from './detect-columns';
 import { detectDecimal, type PriceCell } from './detect-decimal';
-import { decodeBeginning, detectEncoding } from './detect-encoding';
+import { detectEncoding } from './detect-encoding';
 import { choosePrice, type PriceChoice } from './detect-price';
 import { chooseSku } from './detect-sku';
 import { detectTable, type Table } from './detect-table';
@@ -78,7 +78,8 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
   const { complete } = options;
   if (bytes.length === 0 || !textHints.has(fileHint(bytes)?.code)) return nothing;
   const { encoding, confidence } = detectEncoding(bytes);
-  const decoded = decodeBeginning(bytes, encoding ?? 'utf-8') ?? (encoding === null ? bytes : undefined);
+  const decoded =
+    decodeBeginning(bytes, { encoding: encoding ?? 'utf-8' }) ?? (encoding === null ? bytes : undefined);
   if (!decoded || decoded.includes(0)) return nothing;
   const found = { ...nothing, encoding: { value: encoding, confidence }, text: decoded };
   const line = findDelimiterLine(decoded.toString('latin1', 0, delimiterLineMax));

@@ -3,7 +3,7 @@ import { isCsvFile } from '../feed-format/csv-file-type';
 import type { ReadDefinition } from '../feed-format/format-definition';
 import { suggestColumn } from '../feed-format/header-suggestion';
 import type { LoadMode } from '../feed-format/load-options';
-import { detectMark, encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
+import { decodeBeginning, detectMark, encodingName } from '../feed-format/read/decode-text';
 import { readHeader, type NamedHeader } from '../feed-format/read/header';
 import { MalformedGzip } from '../feed-format/read/unpack';
 import { trimText } from '../feed-format/text';
@@ -28,7 +28,7 @@ export async function inspectByFormat(
     isRefused: true,
   });
   if (!isStrict && (gzip === 'broken' || gzip === 'misnamed')) return refused(new MalformedGzip().message);
-  const text = decodeText(bytes, complete, definition);
+  const text = decodeBeginning(bytes, definition, complete);
   if (!text) {
     const encoding = isStrict ? 'utf-8' : detectMark(bytes, definition.encoding).encoding;
     return refused(`CSV file must be ${encodingName(encoding)} encoded.`);
@@ -51,18 +51,6 @@ export async function inspectByFormat(
     // A file without a format is described as what it seems to be.
     read: isStrict ? read : { ...read, decimalSeparator, sample: sampleOf(rows) },
   };
-}
-
-/** @returns UTF-8; undefined if the bytes are not text in the encoding of the format */
-function decodeText(bytes: Buffer, complete: boolean, definition: ReadDefinition): Buffer | undefined {
-  const decoder = new FileDecoder(definition);
-  try {
-    const text = decoder.write(bytes);
-    return complete ? Buffer.concat([text, decoder.end()]) : text;
-  } catch (error) {
-    if (!(error instanceof UndecodableText)) throw error;
-    return undefined;
-  }
 }
 
 /** Describes headers by the columns that are read from them; the first one, where several are. */

@@ -90,6 +90,25 @@ export class FileDecoder {
   }
 }
 
+/**
+ * Decodes a file, or its beginning, to UTF-8. An incomplete character at the end of a beginning is left out.
+ * @returns undefined if it is no text in its encoding
+ */
+export function decodeBeginning(
+  bytes: Buffer,
+  definition: Pick<ReadDefinition, 'encoding' | 'strict'>,
+  isWhole = bytes.length < markBytesMax,
+): Buffer | undefined {
+  const decoder = new FileDecoder(definition);
+  try {
+    const text = decoder.write(bytes);
+    return isWhole ? Buffer.concat([text, decoder.end()]) : text;
+  } catch (error) {
+    if (!(error instanceof UndecodableText)) throw error;
+    return undefined;
+  }
+}
+
 /** Finds the encoding of a file by its byte order mark, and the length of that. @param otherwise - without a mark */
 export function detectMark(
   beginning: Buffer,
