@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
+import { strictFormat } from '../feed-format/built-in-formats';
 import type { ReadDefinition } from '../feed-format/format-definition';
 import { readHeader } from '../feed-format/read/header';
 import { headerRowBytes } from '../feed-format/read/header-names';
@@ -10,13 +11,12 @@ import { fileTooLarge, invalidFeedFile, invalidShape, type ServiceError } from '
 
 /** How a file is checked. */
 interface FileChecks {
-  definition: ReadDefinition;
+  /** `undecided`: all bytes are accepted, and the problem is that of a file without a format. */
+  definition: ReadDefinition | 'undecided';
   mode: LoadMode;
   fileName: string;
   /** Maximum size, as sent and unpacked. */
   bytesMax: number;
-  /** Whether all bytes are accepted, as the definition may turn out to be another one. */
-  acceptsAll?: boolean;
 }
 
 /**
@@ -27,6 +27,7 @@ export class CheckedFile {
   /** Size as sent, so far. */
   sizeBytes = 0;
   private readonly hash = createHash('sha256');
+  private readonly definition: ReadDefinition;
   private readonly decoder: FileDecoder;
   private unpackedBytes = 0;
   private isBlank = true;
@@ -37,7 +38,8 @@ export class CheckedFile {
   private headerProblem: ServiceError | undefined;
 
   constructor(private readonly checks: FileChecks) {
-    this.decoder = new FileDecoder(checks.definition);
+    this.definition = checks.definition === 'undecided' ? strictFormat : checks.definition;
+    this.decoder = new FileDecoder(this.definition);
   }
 
   /** The first failing check. It can change until the end of the file. */
@@ -54,17 +56,18 @@ export class CheckedFile {
 
   /**
    * Yields the bytes of the file as they are sent, from where its header is valid. Reads a file with a problem to its end, and
-   * throws it then, so that the store discards the object; with `acceptsAll`, never.
+   * throws it then, so that the store discards the object; while the format is undecided, never.
    * @throws invalid_feed_file and invalid_shape at the end, too_large at once; errors of `content`
    */
   async *accepted(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer, undefined> {
-    const { definition, fileName, acceptsAll = false } = this.checks;
+    const acceptsAll = this.checks.definition === 'undecided';
+    const isNamedGzip = isGzipName(this.checks.fileName);
     /** Bytes that the checks have read, and the store has not. */
     const pending = new KeptBytes();
     const source = this.measured(content, pending);
     try {
       try {
-        for await (const bytes of definition.strict ? source : unpack(source, isGzipName(fileName))) {
+        for await (const bytes of this.definition.strict ? source : unpack(source, isNamedGzip)) {
           this.take(bytes);
           if (this.beginning && !acceptsAll) continue;
           const checked = pending.take();
@@ -130,8 +133,8 @@ export class CheckedFile {
 
   private checkHeader(): void {
     if (!this.beginning) return;
-    const { definition, mode } = this.checks;
-    const header = readHeader(this.beginning.take(), definition, mode);
+    const { mode } = this.checks;
+    const header = readHeader(this.beginning.take(), this.definition, mode);
     this.beginning = undefined;
     if ('problem' in header) this.headerProblem = invalidFeedFile(header.problem);
     else if (mode === 'replace' && header.codes !== undefined) this.headerProblem = rejectsToReplace();

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { strictFormat } from '../feed-format/built-in-formats';
@@ -116,7 +115,7 @@ interface FeedWrite {
   beforeCommit: (trx: Knex.Transaction, receipt: FeedReceipt, received: ReceivedFeed) => Promise<void>;
 }
 
-type ReceiptBody = components['schemas']['FeedReceipt'];
+type ReceiptBody = ReturnType<typeof receiptBody>;
 
 /**
  * Receives an upload once per idempotency key. A refused form claims none.
@@ -155,15 +154,8 @@ async function isStillTrue(
   return (await findFeedPosition(db, parseId('FD', id)!, caller.partnerName)) !== null;
 }
 
-function digestUpload({
-  partnerName,
-  file,
-  contentType,
-  sha256,
-  options,
-  format,
-  isFormatNew,
-}: ReceivedFeed): Buffer {
+function digestUpload(received: ReceivedFeed): Buffer {
+  const { partnerName, file, contentType, sha256, options, format, isFormatNew } = received;
   const { mode, collection, isCollectionNamed } = options;
   const isDefault = mode === defaultLoadOptions.mode && !isCollectionNamed;
   // Without these, as before: stored digests stay valid.
@@ -223,16 +215,11 @@ async function readFeed(
 ): Promise<ReceivedFeed> {
   const { file, format, options } = feed;
   const { fileName, mediaType } = file;
+  const { mode } = options;
   const partnerId = feed.partnerName === undefined ? undefined : await findPartnerId(db, feed.partnerName);
   const isDecided = format !== 'undecided';
-  const definition = (isDecided && format?.definition) || strictFormat;
-  const checked = new CheckedFile({
-    definition,
-    mode: options.mode,
-    fileName,
-    bytesMax,
-    acceptsAll: !isDecided,
-  });
+  const definition = isDecided ? (format?.definition ?? strictFormat) : format;
+  const checked = new CheckedFile({ definition, mode, fileName, bytesMax });
   const isCsv = !isDecided || isCsvFile(fileName, mediaType, format !== null);
   const contentType = mediaType ?? 'text/csv';
   const accepted = checked.accepted(file.content);
@@ -251,6 +238,7 @@ async function readFeed(
     if (!isFileProblem(error)) throw error;
   }
   const problem = isCsv ? checked.problem : notCsv();
+  // With an undecided format, the file is checked once the form is read.
   const fileProblem = isDecided ? problem : undefined;
   const { partnerName, format: decided } = feed.form ? await feed.form.finish(fileProblem) : feed;
   if (fileProblem) throw fileProblem;
