@@ -11,7 +11,7 @@ const standard = findBuiltInFormat('standard')!.definition;
 /** What is read of a file without a format, and with the format `standard`: rows with their codes, or the failure. */
 async function readBoth(file: string | Buffer) {
   const read = (format: typeof standard | null) =>
-    readFormatted(file, format).catch((error: Error) => error.message);
+    readFormatted(file, format).catch((error: unknown) => (error as Error).message);
   return { strictly: await read(null), loosely: await read(standard) };
 }
 
