@@ -241,6 +241,21 @@ describe('a fetch fails at once', () => {
     expect(await filesBelow(service.dataDir)).toEqual(before);
   });
 
+  it('for a format that has lost a column since the source named it', async () => {
+    await putFormat(service.api, partner, 'shrinking');
+    const name = await store({ format: 'shrinking' });
+    await putFormat(service.api, partner, 'shrinking', { columns: { sku: { from: ['Nr'] } } });
+    feeds.respond = (_request, response) => void response.end('Nr,Name\n1,Tent\n');
+
+    expect(await fetchOnce(name)).toMatchObject({
+      status: 'failed',
+      attempts: 1,
+      http_status: 200,
+      failure_reason:
+        "invalid_shape: format: Format should have the column 'product_name', except in mode 'update'.",
+    });
+  });
+
   it('for more unpacked bytes than an upload may have', async () => {
     const name = await store();
     feeds.respond = (_request, response) =>
