@@ -1,6 +1,7 @@
 import { parse } from 'csv-parse';
 import { getDecoder, getEncoder, encodingExists } from 'iconv-lite';
 import { recordText } from '../feed-format/mended-feed';
+import { markCharacter, withoutMark } from '../feed-format/read/byte-order-mark';
 import { UsageFailure } from './failures';
 import { FileRules, type CellChange, type MendRule } from './mend-rules';
 
@@ -34,11 +35,10 @@ export async function* mendFile(
   if (!isKnown) throw new UsageFailure(`Unknown encoding: ${encoding}.`);
   const text = decoded(source, encoding)[Symbol.asyncIterator]();
   const first = await beginningOf(text);
-  const mark = first.startsWith('\ufeff') ? '\ufeff' : '';
-  const beginning = first.slice(mark.length);
+  const beginning = withoutMark(first);
   const delimiter = form.delimiter ?? delimiterOf(beginning);
   const encode = encoderOf(encoding);
-  if (mark) yield encode(mark);
+  if (beginning !== first) yield encode(markCharacter);
   for await (const row of mendRows(joined(beginning, text), delimiter, rules, note)) yield encode(row);
 }
 
@@ -138,7 +138,7 @@ function encoderOf(encoding: string): (text: string) => Buffer {
 /** Reads until the first line is complete. */
 async function beginningOf(text: AsyncIterator<string>): Promise<string> {
   let beginning = '';
-  while (!/[^\r\n\ufeff][\r\n]/.test(beginning)) {
+  while (!/[^\r\n][\r\n]/.test(withoutMark(beginning))) {
     const next = await text.next();
     if (next.done) break;
     beginning += next.value;

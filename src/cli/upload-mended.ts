@@ -8,6 +8,7 @@ import {
   RejectsReader,
   type RejectsHead,
 } from '../feed-format/mended-feed';
+import { detectMark } from '../feed-format/read/byte-order-mark';
 import { UnclosedQuote } from '../feed-format/read/split-records';
 import { exitCodes, Failure, UsageFailure } from './failures';
 import { memoryFile, openFeedFile } from './feed-file';
@@ -131,7 +132,8 @@ async function readCorrected(
     const pieces: Buffer[] = [];
     for await (const piece of ownPieces(file.read()!)) pieces.push(piece);
     const readAs = (name: string) => readRows(pieces, feed, new TextDecoder(name, { fatal: true }));
-    const known = encoding ?? markedEncoding(pieces[0]);
+    const mark = detectMark(pieces[0] ?? Buffer.alloc(0));
+    const known = encoding ?? (mark.markBytes > 0 ? mark.encoding : undefined);
     // Many spreadsheets save UTF-8, whatever they have opened.
     const names = known === undefined ? new Set(['utf-8', charset]) : [known];
     const readings = await Promise.allSettled(Array.from(names, readAs));
@@ -149,14 +151,6 @@ async function readCorrected(
   } finally {
     await file.close();
   }
-}
-
-/** The encoding of a file as a spreadsheet marks it. */
-function markedEncoding(first: Buffer | undefined): string | undefined {
-  const mark = first?.toString('hex', 0, 3) ?? '';
-  if (mark === 'efbbbf') return 'utf-8';
-  if (mark.startsWith('fffe')) return 'utf-16le';
-  return mark.startsWith('feff') ? 'utf-16be' : undefined;
 }
 
 /** Reads a file of rejects. @param lines - absent: all @throws NotRejects, UnclosedQuote; errors of the decoder */

@@ -1,4 +1,5 @@
-import { decodeBeginning, detectMark, wholeCharacters, type Encoding } from './read/decode-text';
+import { detectMark } from './read/byte-order-mark';
+import { decodeBeginning, isUtf8, wholeCharacters, type Encoding } from './read/decode-text';
 
 /** The likeliest encoding; null where none is likely. */
 export interface EncodingGuess {
@@ -22,21 +23,11 @@ export function detectEncoding(bytes: Buffer): EncodingGuess {
   if (mark.markBytes > 0) return { encoding: mark.encoding, confidence: 1 };
   const utf16 = utf16Of(bytes);
   if (utf16) return utf16;
+  // A beginning of a character at the end of a file of another encoding is rare; it counts as broken UTF-8 below.
   if (isUtf8(bytes)) return { encoding: 'utf-8', confidence: 1 };
   const sample = sampleOf(bytes);
   if (sample.includes(0) || looksLikeBrokenUtf8(sample)) return unknown;
   return eastAsianOf(sample) ?? singleByteOf(sample);
-}
-
-function isUtf8(bytes: Buffer): boolean {
-  try {
-    const whole = bytes.subarray(0, wholeCharacters(bytes));
-    // A beginning of a character at the end of a file of another encoding is rare; it counts as broken UTF-8 below.
-    new TextDecoder('utf-8', { fatal: true }).decode(whole);
-    return whole.length === bytes.length;
-  } catch {
-    return false;
-  }
 }
 
 /** Detects UTF-16 without a mark: ASCII characters, at least those of the line ends, have a zero byte on one side only. */

@@ -1,4 +1,6 @@
 import type { components } from '../../generated/openapi';
+import { detectMark } from './read/byte-order-mark';
+import { isUtf8 } from './read/decode-text';
 
 type Code = components['schemas']['KnownFileHintCode'];
 
@@ -85,7 +87,7 @@ const utf16SampleBytes = 1_024;
 
 /** Detects UTF-16 by its byte order mark, or by the zero bytes of its ASCII characters. */
 function utf16Of(bytes: Buffer): Found {
-  if (startsWith(bytes, 'fffe') || startsWith(bytes, 'feff')) return 'utf_16';
+  if (detectMark(bytes).encoding !== 'utf-8') return 'utf_16';
   const sample = bytes.subarray(0, utf16SampleBytes);
   const zeros = [0, 0];
   sample.forEach((byte, at) => {
@@ -100,10 +102,8 @@ const markupCharacters = 512;
 
 /** Detects HTML, XML and JSON. */
 function markupOf(bytes: Buffer): Found {
-  const text = bytes
-    .toString('utf8', 0, markupCharacters)
-    .replace(/^\ufeff/, '')
-    .trimStart();
+  // A byte order mark is white space here.
+  const text = bytes.toString('utf8', 0, markupCharacters).trimStart();
   const prolog = /^<\?xml[^>]*>/i.exec(text)?.[0] ?? '';
   if (/^<(?:!doctype html|html|head|body|table|meta|script)\b/i.test(text.slice(prolog.length).trimStart())) {
     return 'html';
@@ -121,7 +121,7 @@ const foreignPartMax = 0.3;
 
 /** Detects text that is not UTF-8, and most likely Windows-1252. */
 function windows1252Of(bytes: Buffer): Found {
-  if (isUtf8(bytes)) return undefined;
+  if (isUtf8(bytes, true)) return undefined;
   const text = bytes.toString('latin1');
   if (noText.test(text)) return undefined;
   const beyondAscii = count(text, /[\x80-\xff]/g);
@@ -133,13 +133,3 @@ function windows1252Of(bytes: Buffer): Found {
 }
 
 const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0;
-
-/** Tells whether bytes are UTF-8; the last character may be incomplete. */
-function isUtf8(bytes: Buffer): boolean {
-  try {
-    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
-    return true;
-  } catch {
-    return false;
-  }
-}

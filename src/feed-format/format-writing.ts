@@ -3,6 +3,7 @@ import { clean } from './clean-cell';
 import { productColumns, type ProductColumn } from './columns';
 import { canEncode, encodeText } from './encode-text';
 import type { ColumnSource, ReadDefinition } from './format-definition';
+import { markCharacter } from './read/byte-order-mark';
 import { comparable, FormatReading, resolveFormat } from './read/format-reading';
 import type { Delimiter } from './delimiter';
 
@@ -59,7 +60,7 @@ export class FormatWriter {
   beginning(): Buffer {
     const { skip_lines: skipped = 0, encoding, header } = this.definition;
     // Spreadsheets know UTF-16 by its mark only.
-    const mark = encoding?.startsWith('utf-16') ? '\ufeff' : '';
+    const mark = encoding?.startsWith('utf-16') ? markCharacter : '';
     const row = header === false ? '' : this.text([this.headers]);
     return encodeText(mark + '\n'.repeat(skipped) + row, encoding);
   }

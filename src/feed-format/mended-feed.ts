@@ -1,6 +1,7 @@
 import type { components } from '../../generated/openapi';
 import type { Delimiter } from './delimiter';
 import { isSuperseded, reportColumns } from './report-columns';
+import { markCharacter, withoutMark } from './read/byte-order-mark';
 import { RecordSplitter } from './read/split-records';
 
 /** The beginning of a file of rejects. */
@@ -38,14 +39,15 @@ export class RejectsReader {
 
   private begin(piece: string, isEnd: boolean): string[][] {
     this.beginning += piece;
-    const [opening, blank = '', delimiter] = openingPattern.exec(this.beginning) ?? [];
+    const text = withoutMark(this.beginning);
+    const [opening, blank = '', delimiter] = openingPattern.exec(text) ?? [];
     if (opening === undefined) {
-      if (isEnd || this.beginning.trimStart().length > openingMax) throw new NotRejects();
+      if (isEnd || text.trimStart().length > openingMax) throw new NotRejects();
       return [];
     }
     this.skippedLines = blank.split(/\r\n|\r|\n/).length - 1;
     this.splitter = new RecordSplitter(delimiter as Delimiter, this.formatName !== null);
-    return this.splitter.split(this.beginning.replace('\ufeff', ''), isEnd);
+    return this.splitter.split(text, isEnd);
   }
 
   private headOf(header: string[]): RejectsHead {
@@ -58,9 +60,9 @@ export class RejectsReader {
   }
 }
 
-const openingPattern = /^\ufeff?([\r\n]*)"?_line"?([,;\t|])/;
-/** Characters of a mark and the first name with its delimiter. */
-const openingMax = 9;
+const openingPattern = /^([\r\n]*)"?_line"?([,;\t|])/;
+/** Characters of the first name with quotes and its delimiter. */
+const openingMax = 8;
 
 /**
  * Writes corrected rows as a file that loads by the format of their feed, as UTF-8: a byte order mark precedes the encoding of a
@@ -75,7 +77,7 @@ export function mendedFile({ delimiter, skippedLines, header }: RejectsHead, row
     return cells;
   });
   const lines = [header, ...records].map((cells) => `${recordText(cells, delimiter)}\n`);
-  return `\u{feff}${'\n'.repeat(skippedLines)}${lines.join('')}`;
+  return `${markCharacter}${'\n'.repeat(skippedLines)}${lines.join('')}`;
 }
 
 /** Writes a record without its line end; a line break of any kind is within quotes. */

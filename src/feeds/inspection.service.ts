@@ -1,11 +1,11 @@
-import { isUtf8 } from 'node:buffer';
 import { strictFormat } from '../feed-format/built-in-formats';
 import { productColumns } from '../feed-format/columns';
 import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
 import type { FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import { applyMergePatch } from '../feed-format/merge-patch';
-import { detectMark, wholeCharacters } from '../feed-format/read/decode-text';
+import { detectMark } from '../feed-format/read/byte-order-mark';
+import { isUtf8, wholeCharacters } from '../feed-format/read/decode-text';
 import { readHeader } from '../feed-format/read/header';
 import { guessHeaderNames } from '../feed-format/read/header-names';
 import { fileHint, gzipHint } from '../feed-format/file-hint';

@@ -1,12 +1,7 @@
 import { RecordScanner } from '../feed-format/read/scan-record';
 import { recordBytes } from '../feed-format/columns';
-import {
-  detectMark,
-  FileDecoder,
-  markBytesMax,
-  UndecodableText,
-  type Encoding,
-} from '../feed-format/read/decode-text';
+import { detectMark, markBytesMax } from '../feed-format/read/byte-order-mark';
+import { FileDecoder, UndecodableText, type Encoding } from '../feed-format/read/decode-text';
 import type { ReadDefinition } from '../feed-format/format-definition';
 import { sourceEndOf } from '../feed-format/read/line-offsets';
 import { trimText } from '../feed-format/text';

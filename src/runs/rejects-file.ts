@@ -1,6 +1,7 @@
 import { stringify } from 'csv-stringify/sync';
 import { encode } from 'iconv-lite';
 import type { OpenFeed } from '../etl/raw-file';
+import { markCharacter } from '../feed-format/read/byte-order-mark';
 import type { FeedRecord } from '../feed-format/read/extract';
 import type { FeedHeader } from '../feed-format/read/header';
 
@@ -43,7 +44,7 @@ export async function* inEncodingOf(
   }
   let isFirst = encoding.hasMark;
   for await (const text of texts) {
-    const bytes = encode((isFirst ? '\ufeff' : '') + text.toString(), encoding.name, { addBOM: false });
+    const bytes = encode((isFirst ? markCharacter : '') + text.toString(), encoding.name, { addBOM: false });
     isFirst = false;
     // Another thread takes the memory over: it must not be that of other buffers.
     yield ownBytes(bytes);

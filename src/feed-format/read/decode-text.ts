@@ -1,6 +1,7 @@
-import { isUtf8 } from 'node:buffer';
+import { isUtf8 as isWholeUtf8 } from 'node:buffer';
 import { decode, getDecoder, type DecoderStream } from 'iconv-lite';
 import type { FormatDefinition, ReadDefinition } from '../format-definition';
+import { detectMark, markBytesMax } from './byte-order-mark';
 import { LineOffsets, shiftedOffsets, type TextOffsets } from './line-offsets';
 
 export type Encoding = NonNullable<FormatDefinition['encoding']>;
@@ -16,15 +17,6 @@ export class UndecodableText extends Error {
 export function encodingName(encoding: Encoding): string {
   return encoding === 'utf-8' ? 'UTF-8' : encoding;
 }
-
-const byteOrderMarks: readonly { encoding: Encoding; bytes: Buffer }[] = [
-  { encoding: 'utf-8', bytes: Buffer.from('efbbbf', 'hex') },
-  { encoding: 'utf-16le', bytes: Buffer.from('fffe', 'hex') },
-  { encoding: 'utf-16be', bytes: Buffer.from('feff', 'hex') },
-  { encoding: 'gb18030', bytes: Buffer.from('84319533', 'hex') },
-];
-/** Maximum length of a byte order mark. */
-export const markBytesMax = 4;
 
 /** Decodes chunks of one encoding to UTF-8, in whole characters. */
 interface ChunkDecoder {
@@ -109,20 +101,6 @@ export function decodeBeginning(
   }
 }
 
-/** Finds the encoding of a file by its byte order mark, and the length of that. @param otherwise - without a mark */
-export function detectMark(
-  beginning: Buffer,
-  otherwise: Encoding = 'utf-8',
-): { encoding: Encoding; markBytes: number } {
-  const mark = byteOrderMarks.find(
-    ({ encoding, bytes }) =>
-      beginning.subarray(0, bytes.length).equals(bytes) &&
-      // In other encodings, these bytes are letters.
-      (encoding !== 'gb18030' || otherwise === encoding),
-  );
-  return { encoding: mark?.encoding ?? otherwise, markBytes: mark?.bytes.length ?? 0 };
-}
-
 const isWithin = (byte: number, from: number, to: number) => byte >= from && byte <= to;
 
 /** Length of a character by its first two bytes, in encodings of several bytes. */
@@ -164,6 +142,17 @@ class Utf8Decoder implements ChunkDecoder {
   end(): Buffer {
     if (this.rest.length > 0) throw new UndecodableText('utf-8');
     return this.rest;
+  }
+}
+
+/** Tells whether bytes are UTF-8. @param isBeginning - whether the last character may be incomplete */
+export function isUtf8(bytes: Buffer, isBeginning = false): boolean {
+  if (!isBeginning) return isWholeUtf8(bytes);
+  try {
+    new TextDecoder('utf-8', { fatal: true }).decode(bytes, { stream: true });
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -52,6 +52,13 @@ describe('mendedFile', () => {
 });
 
 describe('RejectsReader', () => {
+  it('leaves out a byte order mark at the beginning only', () => {
+    for (const mark of ['', '\ufeff']) {
+      const { head, rows } = read(`${mark}_line,_codes,_messages,\ufeffsku\n2,missing_required,x,\ufeffA\n`);
+      expect([head.header[3], rows[0]![3]]).toEqual(['\ufeffsku', '\ufeffA']);
+    }
+  });
+
   it.each([
     '',
     '\n\n',
