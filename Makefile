@@ -30,7 +30,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile audit backup restore clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile compare-answers audit backup restore clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -146,6 +146,10 @@ load: node_modules/.installed-all dist/.built ## keep the service busy with a mi
 
 profile: node_modules/.installed-all dist/.built dist/last-release/.built ## print the functions that requests spend their time in, beside those of the last release (SECONDS=n for each kind, KINDS=part of a name)
 	$(BIN)/tsx scripts/profile.ts $(or $(SECONDS),10) $(if $(KINDS),'$(KINDS)')
+
+compare-answers: node_modules/.installed-all dist/.built ## make the same requests of this build and another one, and print what differs (OTHER=folder of the other build, FEEDS=folder of files, ONLY=parts)
+	@test -n "$(OTHER)" || { echo 'Set OTHER to the folder of another build.' >&2; exit 1; }
+	$(BIN)/tsx scripts/compare-answers/main.ts --other='$(OTHER)' $(if $(FEEDS),--feeds='$(FEEDS)') $(if $(ONLY),--only=$(ONLY))
 
 schemathesis: node_modules/.installed-all dist/.built ## try the document with Schemathesis, which must be installed (RECORD=1 to record its requests)
 	$(BIN)/tsx scripts/schemathesis.ts $(if $(RECORD),--record)

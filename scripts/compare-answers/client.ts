@@ -1,0 +1,82 @@
+import { keyHeader } from '../bench/servers';
+import type { Answer, Transcript } from './transcript';
+
+/** A file to upload. */
+export interface FeedFile {
+  name: string;
+  bytes: Buffer;
+  /** `text/csv`, unless it says otherwise. */
+  mediaType?: string;
+}
+
+/** A part of a form: a field with its value, or the file. */
+export type Part = [name: string, value: string] | FeedFile;
+
+const boundary = 'boundary-of-the-form';
+
+/** Sends requests to a service, and writes the answers down. */
+export class Client {
+  constructor(
+    readonly url: string,
+    private readonly transcript: Transcript,
+  ) {}
+
+  async send(method: string, path: string, init: RequestInit = {}, title = ''): Promise<Answer> {
+    const answer = await this.ask(method, path, init);
+    this.transcript.add(`${method} ${path}${title}`, answer);
+    return answer;
+  }
+
+  /** Sends a request whose answer is not written down. */
+  async ask(method: string, path: string, init: RequestInit = {}): Promise<Answer> {
+    const headers = { ...keyHeader, ...(init.headers as object) };
+    const response = await fetch(`${this.url}${path}`, { ...init, method, headers });
+    return {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: Buffer.from(await response.arrayBuffer()),
+    };
+  }
+
+  get(path: string, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.send('GET', path, { headers });
+  }
+
+  /** Sends a form with these parts, in their order. */
+  sendForm(path: string, parts: readonly Part[]): Promise<Answer> {
+    const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` };
+    const title = parts.map((part) => (Array.isArray(part) ? part.join('=') : part.name)).join(', ');
+    return this.send('POST', path, { headers, body: formBody(parts) }, ` with ${title}`);
+  }
+
+  /** Gets all pages of a listing, but five at most. @returns their items */
+  async getPages(path: string): Promise<Record<string, string>[]> {
+    const items: Record<string, string>[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < 5; page++) {
+      const query = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const body = parsed(await this.get(`${path}${query}`));
+      items.push(...((body.items ?? []) as Record<string, string>[]));
+      cursor = body.next_cursor as string | undefined;
+      if (cursor === undefined) break;
+    }
+    return items;
+  }
+}
+
+/** The body of an answer in JSON; of any other, an empty object. */
+export function parsed({ headers, body }: Answer): Record<string, unknown> {
+  if (!String(headers['content-type']).startsWith('application/json')) return {};
+  return JSON.parse(body.toString()) as Record<string, unknown>;
+}
+
+function formBody(parts: readonly Part[]): Buffer {
+  const pieces = parts.flatMap((part) => {
+    const head = Array.isArray(part)
+      ? `name="${part[0]}"`
+      : `name="file"; filename="${part.name}"\r\nContent-Type: ${part.mediaType ?? 'text/csv'}`;
+    const content = Array.isArray(part) ? part[1] : part.bytes;
+    return [`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`, content, '\r\n'];
+  });
+  return Buffer.concat([...pieces, `--${boundary}--\r\n`].map((piece) => Buffer.from(piece as Uint8Array)));
+}

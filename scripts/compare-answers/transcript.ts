@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+export interface Answer {
+  status: number;
+  headers: Record<string, string | number | string[] | undefined>;
+  body: Buffer;
+}
+
+/** They have a time, a random text, or the length of one. */
+const volatileHeaders = ['date', 'x-request-id', 'connection', 'keep-alive', 'transfer-encoding'];
+/** Longer bodies that are no JSON are a hash and their beginning. */
+const bodyBytesMax = 16_384;
+
+/**
+ * Requests and answers as text, one value on a line. Times, ports, speeds and random texts are left out, and identifiers are
+ * numbered as they come: two services that do the same have the same text.
+ */
+export class Transcript {
+  private readonly parts: string[] = [];
+  /** By identifier. */
+  private readonly numbers = new Map<string, string>();
+  /** Of identifiers, by kind. */
+  private readonly counts = new Map<string, number>();
+  answers = 0;
+
+  /** @param constants - texts that differ between the services, each with what stands for it */
+  constructor(private readonly constants: readonly [text: string, name: string][] = []) {}
+
+  /** Adds the answer to a request. */
+  add(title: string, { status, headers, body }: Answer): void {
+    const type = String(headers['content-type'] ?? '');
+    const isJson = type.startsWith('application/json');
+    // That of a file is a hash, others are made of times.
+    const isLeftOut = (name: string) =>
+      volatileHeaders.includes(name) ||
+      (name === 'etag' && headers['content-disposition'] === undefined) ||
+      (name === 'content-length' && isJson);
+    const lines = Object.entries(headers).flatMap(([name, value]) =>
+      isLeftOut(name) ? [] : [`${name}: ${String(value)}`],
+    );
+    this.addText(title, [String(status), ...lines.toSorted(), isJson ? jsonText(body) : fileText(body)]);
+  }
+
+  /** Adds lines below a title. */
+  addText(title: string, lines: readonly string[]): void {
+    this.answers++;
+    const text = lines.join('\n').replaceAll('\n', '\n  ');
+    this.parts.push(`${this.normalize(title)}\n  ${this.normalize(text)}\n`);
+  }
+
+  /** Writes all to a file. */
+  write(file: string): void {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, this.parts.join('\n'));
+  }
+
+  private normalize(text: string): string {
+    return this.constants
+      .reduce((changed, [constant, name]) => changed.replaceAll(constant, name), text)
+      .replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z| UTC)?/g, '<time>')
+      .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:<port>')
+      .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '<uuid>')
+      .replace(/\bmsg_[0-9a-f]{32}/g, 'msg_<random>')
+      .replace(/^(\s*id: )"[0-9a-f]{64}"/gm, '$1<event>')
+      .replace(/^(\s*retry-after: )\d{3,}/gm, '$1<seconds>')
+      .replace(/(_per_second": )[\d.]+/g, '$1<speed>')
+      .replace(/\b(FD|JS|JV|PR|OR|OI)\d{5,}\b/g, (id, kind: string) => this.numberOf(id, kind));
+  }
+
+  private numberOf(id: string, kind: string): string {
+    const known = this.numbers.get(id);
+    if (known !== undefined) return known;
+    const count = (this.counts.get(kind) ?? 0) + 1;
+    this.counts.set(kind, count);
+    this.numbers.set(id, `${kind}#${count}`);
+    return `${kind}#${count}`;
+  }
+}
+
+function jsonText(body: Buffer): string {
+  try {
+    return JSON.stringify(JSON.parse(body.toString()), undefined, 1);
+  } catch {
+    return body.toString();
+  }
+}
+
+/** The bytes that are no printable ASCII as escapes, so that each shows. */
+function fileText(body: Buffer): string {
+  const text = body
+    .subarray(0, bodyBytesMax)
+    .toString('latin1')
+    .replace(/[^\n -~]/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  if (body.length <= bodyBytesMax) return text;
+  return `${text}\n… ${body.length} bytes, SHA-256 ${createHash('sha256').update(body).digest('hex')}`;
+}
