@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
+import { everyDelimiter } from '../feed-format/delimiter';
 
 /** The option of every list. */
 export const cursor: [string, string] = ['--cursor <CURSOR>', 'continue after the last page'];
@@ -27,7 +28,7 @@ export const collect = (text: string, earlier: string[] = []) => [...earlier, te
 /** Parses a delimiter. @throws InvalidArgumentError */
 export function delimiter(text: string): string {
   const character = text === String.raw`\t` ? '\t' : text;
-  if ([',', ';', '\t', '|'].includes(character)) return character;
+  if (everyDelimiter.some((known) => known === character)) return character;
   throw new InvalidArgumentError(String.raw`Wrong --delimiter: it must be , ; | or \t.`);
 }
 

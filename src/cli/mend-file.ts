@@ -1,7 +1,9 @@
 import { parse } from 'csv-parse';
 import { getDecoder, getEncoder, encodingExists } from 'iconv-lite';
+import { everyDelimiter } from '../feed-format/delimiter';
 import { recordText } from '../feed-format/mended-feed';
 import { markCharacter, withoutMark } from '../feed-format/read/byte-order-mark';
+import { recordOptions } from '../feed-format/read/header-names';
 import { UsageFailure } from './failures';
 import { FileRules, type CellChange, type MendRule } from './mend-rules';
 
@@ -48,14 +50,7 @@ async function* mendRows(
   rules: readonly MendRule[],
   note: (changes: CellChange[]) => void,
 ): AsyncGenerator<string> {
-  const parser = parse({
-    delimiter,
-    info: true,
-    raw: true,
-    record_delimiter: ['\r\n', '\n'],
-    relax_column_count: true,
-    relax_quotes: true,
-  });
+  const parser = parse({ ...recordOptions, skip_empty_lines: false, delimiter, info: true, raw: true });
   let file: FileRules | undefined;
   let width = 0;
   let line = 1;
@@ -155,7 +150,7 @@ async function* joined(beginning: string, rest: AsyncIterator<string>): AsyncGen
 function delimiterOf(beginning: string): string {
   const [line = ''] = beginning.trimStart().split(/[\r\n]/, 1);
   const plain = line.replace(/"[^"]*"/g, '');
-  const counts = [',', ';', '\t', '|'].map((delimiter) => ({
+  const counts = everyDelimiter.map((delimiter) => ({
     delimiter,
     count: plain.split(delimiter).length,
   }));

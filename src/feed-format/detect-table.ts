@@ -1,9 +1,7 @@
-import type { Delimiter } from './delimiter';
+import { everyDelimiter, type Delimiter } from './delimiter';
 import { columnsNamed } from './header-synonyms';
 import type { TableRecord } from './read/first-records';
 import { trimText } from './text';
-
-const everyDelimiter = [',', ';', '\t', '|'] as const satisfies readonly Delimiter[];
 
 /** Splits the beginning of a text into records that are not blank. */
 export type SplitRecords = (delimiter: Delimiter) => TableRecord[];

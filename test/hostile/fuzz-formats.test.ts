@@ -1,9 +1,18 @@
+import { Readable } from 'node:stream';
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { CsvError, parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { decode, encode } from 'iconv-lite';
 import { FileDecoder, UndecodableText, type Encoding } from '../../src/feed-format/read/decode-text';
 import { canEncode, encodeText } from '../../src/feed-format/encode-text';
+import { findBuiltInFormat } from '../../src/feed-format/built-in-formats';
+import { RecordExtractor, type ExtractedRecord } from '../../src/feed-format/read/extract';
+import { readHeader, type FeedHeader } from '../../src/feed-format/read/header';
+import { isBlankRecord, looseRecordOptions } from '../../src/feed-format/read/header-names';
+import { UnclosedQuote } from '../../src/feed-format/read/split-records';
 import { MalformedGzip, unpack } from '../../src/feed-format/read/unpack';
+import { trimText } from '../../src/feed-format/text';
+import { anyBytes } from '../support/arbitrary';
 import { casesFor } from '../support/fuzz';
 import { chunksOf } from '../support/read-by-format';
 
@@ -189,5 +198,60 @@ it('gzip files of any members, damaged or not, in chunks of any size, are unpack
       },
     ),
     casesFor('the unpacker', 200),
+  );
+});
+
+/** Extracts the cells of a text that comes in chunks of these sizes. @returns undefined when a quote is left open */
+async function extractCells(
+  text: Buffer,
+  header: FeedHeader,
+  chunks: number[],
+): Promise<string[][] | undefined> {
+  const onRecord = (record: ExtractedRecord) => record.firstFields(Infinity);
+  const extractor = new RecordExtractor<string[]>(header, () => null, onRecord);
+  const records: string[][] = [];
+  try {
+    for await (const cells of extractor.read(Readable.from(chunksOf(text, ...chunks)))) records.push(cells);
+    return records;
+  } catch (error) {
+    if (!(error instanceof UnclosedQuote)) throw error;
+    return undefined;
+  }
+}
+
+/** What csv-parse makes of the whole, the header included. @returns undefined when a quote is left open */
+function parseCells(text: Buffer, delimiter: string, isTrimmed: boolean): string[][] | undefined {
+  try {
+    return parse(text, { ...looseRecordOptions, rtrim: isTrimmed, delimiter });
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    if (error.code === 'CSV_QUOTE_NOT_CLOSED') return undefined;
+    // Told to leave out blanks behind a closing quote, csv-parse refuses any other text there; a text with both is not compared.
+    if (!isTrimmed) throw error;
+    fc.pre(!/"[ \t]/.test(text.toString()));
+    return parseCells(text, delimiter, false);
+  }
+}
+
+it('the records of any text that a format reads, in chunks of any size, are those of csv-parse', async () => {
+  const { definition } = findBuiltInFormat('standard')!;
+  await fc.assert(
+    fc.asyncProperty(anyBytes, sizes, async (text, chunks) => {
+      const header = readHeader(text, definition);
+      if ('problem' in header) return;
+      const rest = text.subarray(header.reading.format.preamble.bytes);
+      const parsed = parseCells(rest, header.delimiter, true);
+
+      const records = await extractCells(text, header, chunks);
+
+      const isBlankLine = (cells: string[]) => cells.length === 1 && trimText(cells[0]!) === '';
+      // It leaves out all blanks at the end of cells without quotes.
+      const comparable = (all: string[][] | undefined) =>
+        all?.filter((cells) => !isBlankLine(cells)).map((cells) => cells.map((cell) => cell.trimEnd()));
+      expect(comparable(records)).toEqual(
+        comparable(parsed?.slice(parsed.findIndex((cells) => !isBlankRecord(cells)) + 1)),
+      );
+    }),
+    casesFor('the extractor of files with a format', 200),
   );
 });
