@@ -75,10 +75,10 @@ export async function openRawFile(
   const bytes = verified(readRawFile(objectStore, file.objectKey, signal), file, progress);
   const decoder = new FileDecoder(definition);
   const window = keepsBytes ? new ByteWindow() : undefined;
-  const text = decoded(definition.strict ? bytes : unpack(bytes), decoder, window);
+  const unpacked = definition.strict ? bytes : unpack(bytes);
+  const text = decoded(bytes, unpacked, decoder, window);
   const close = async () => {
-    await text.return(undefined);
-    await bytes.return(undefined);
+    for (const stage of [text, unpacked, bytes]) await stage.return(undefined);
   };
   try {
     const prefix = await readPrefix(text);
@@ -108,22 +108,30 @@ export async function openRawFile(
   }
 }
 
-/** Decodes a file, which its upload has checked. @throws FeedFailure */
+/**
+ * Decodes a file, which its upload has checked. One that is no text is most likely another file: it is read to its end, which tells.
+ * @param bytes - the file as it is stored
+ * @param unpacked - the same, unpacked
+ * @throws FeedFailure
+ */
 async function* decoded(
-  source: AsyncIterable<Buffer>,
+  bytes: AsyncGenerator<Buffer, undefined>,
+  unpacked: AsyncGenerator<Buffer, undefined>,
   decoder: FileDecoder,
   window: ByteWindow | undefined,
 ): AsyncGenerator<Buffer, undefined> {
   try {
-    for await (const bytes of source) {
-      window?.append(bytes);
-      const text = decoder.write(bytes);
+    // By hand: a loop would close the file when it fails.
+    for (let next = await unpacked.next(); !next.done; next = await unpacked.next()) {
+      window?.append(next.value);
+      const text = decoder.write(next.value);
       if (text.length > 0) yield text;
     }
     const rest = decoder.end();
     if (rest.length > 0) yield rest;
   } catch (error) {
     if (!(error instanceof UndecodableText || error instanceof MalformedGzip)) throw error;
+    for await (const _ of bytes);
     throw new FeedFailure(error.message, false, error);
   }
 }

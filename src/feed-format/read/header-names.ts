@@ -60,12 +60,15 @@ function firstOf(
     const [first] = parse(text, options) as unknown as ParsedRecord[];
     return first;
   } catch (error) {
-    // More than blanks follows a closing quote, which is then read as a character.
+    // Otherwise, a quote is not closed.
     const isTailed = error instanceof CsvError && error.code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE';
-    // Otherwise a quote is not closed.
-    return isTailed ? firstOf(text, { ...options, rtrim: false }) : undefined;
+    const first = isTailed ? firstOf(text, { ...options, rtrim: false }) : undefined;
+    // Text follows a closing quote, which is a character then; without `rtrim`, so is one that only blanks follow.
+    return first && { ...first, record: first.record.map((name) => name.replace(quotedName, '$1')) };
   }
 }
+
+const quotedName = /^"([^"]*)"[ \t]+$/;
 
 /** Guesses the names of an invalid header row, by the delimiter that yields the most columns. */
 export function guessHeaderNames(text: Buffer): { delimiter: Delimiter; names: string[] } | undefined {

@@ -159,6 +159,11 @@ describe('POST /jobs/{job_id}/run', () => {
         (content) => Buffer.from(content.toString().replace('24.50', '24.51')),
         /its SHA-256 is another/,
       ],
+      [
+        'of the same size and no text',
+        (content) => Buffer.concat([content.subarray(0, -2), Buffer.from([0xff, 0x0a])]),
+        /its SHA-256 is another/,
+      ],
     ])('the raw file in object storage is %s: no row is loaded', async (what, change, reason) => {
       const feed = await service.api.uploadFeed(csv, `Raw file ${what}`);
       const path = await rawFilePath(service, feed.feedId);

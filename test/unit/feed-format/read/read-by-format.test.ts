@@ -142,6 +142,13 @@ describe('fields', () => {
     ]);
   });
 
+  test('blanks may follow the closing quotes of names, also where text follows one', async () => {
+    for (const others of ['', ',size', ',"Ø 5" pipe"', ',"a ""b"""\t']) {
+      const file = `"sku" ,"product_name"\t${others}\nA,Lamp\n`;
+      expect(await readValues(file, own)).toEqual([{ sku: 'A', product_name: 'Lamp' }]);
+    }
+  });
+
   test('the delimiter is the one of the format, or else the one that the header row shows', async () => {
     for (const delimiter of [',', ';', '\t', '|']) {
       const file = ['sku', 'product_name'].join(delimiter) + '\n' + ['A', 'a'].join(delimiter);
