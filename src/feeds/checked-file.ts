@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
+import { encodingName, FileDecoder, UndecodableText, type Encoding } from '../feed-format/read/decode-text';
 import { strictFormat } from '../feed-format/built-in-formats';
 import type { ReadDefinition } from '../feed-format/format-definition';
-import { readHeader } from '../feed-format/read/header';
+import { readHeader, type NamedHeader } from '../feed-format/read/header';
 import { headerRowBytes } from '../feed-format/read/header-names';
 import type { LoadMode } from '../feed-format/load-options';
 import { trimText } from '../feed-format/text';
 import { isGzipName, MalformedGzip, unpack } from '../feed-format/read/unpack';
-import { fileTooLarge, invalidFeedFile, invalidShape, type ServiceError } from '../shared/errors';
+import { fileTooLarge, invalidFeedFile, invalidShape, ServiceError } from '../shared/errors';
 
 /** How a file is checked. */
 interface FileChecks {
@@ -45,7 +45,7 @@ export class CheckedFile {
   /** The first failing check. It can change until the end of the file. */
   get problem(): ServiceError | undefined {
     if (this.gzipProblem) return this.gzipProblem;
-    if (this.isBlank) return invalidFeedFile('Uploaded file is empty.');
+    if (this.isBlank) return emptyFile();
     return this.encodingProblem ?? this.headerProblem;
   }
 
@@ -125,7 +125,7 @@ export class CheckedFile {
       this.beginning?.add(text);
     } catch (error) {
       if (!(error instanceof UndecodableText)) throw error;
-      this.encodingProblem = invalidFeedFile(`CSV file must be ${encodingName(error.encoding)} encoded.`);
+      this.encodingProblem = notEncoded(error.encoding);
       this.isBlank = false;
       this.beginning = undefined;
     }
@@ -133,16 +133,30 @@ export class CheckedFile {
 
   private checkHeader(): void {
     if (!this.beginning) return;
-    const { mode } = this.checks;
-    const header = readHeader(this.beginning.take(), this.definition, mode);
+    const header = checkHeader(this.beginning.take(), this.definition, this.checks.mode);
     this.beginning = undefined;
-    if ('problem' in header) this.headerProblem = invalidFeedFile(header.problem);
-    else if (mode === 'replace' && header.codes !== undefined) this.headerProblem = rejectsToReplace();
+    if (header instanceof ServiceError) this.headerProblem = header;
   }
 }
 
+export const emptyFile = () => invalidFeedFile('Uploaded file is empty.');
+
+export const notEncoded = (encoding: Encoding) =>
+  invalidFeedFile(`CSV file must be ${encodingName(encoding)} encoded.`);
+
+/** Reads the header as `readHeader`. @returns the error of an upload, where it refuses the file for its header */
+export function checkHeader(
+  text: Buffer,
+  definition: ReadDefinition,
+  mode: LoadMode,
+): NamedHeader | ServiceError {
+  const header = readHeader(text, definition, mode);
+  if ('problem' in header) return invalidFeedFile(header.problem);
+  return mode === 'replace' && header.codes !== undefined ? rejectsToReplace() : header;
+}
+
 /** A few mended rows must not withdraw all others. */
-export const rejectsToReplace = () =>
+const rejectsToReplace = () =>
   invalidShape([
     {
       type: 'rejects_file',

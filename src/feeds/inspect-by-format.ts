@@ -4,12 +4,12 @@ import type { ReadDefinition } from '../feed-format/format-definition';
 import { suggestColumn } from '../feed-format/header-suggestion';
 import type { LoadMode } from '../feed-format/load-options';
 import { detectMark } from '../feed-format/read/byte-order-mark';
-import { decodeBeginning, encodingName } from '../feed-format/read/decode-text';
-import { readHeader, type NamedHeader } from '../feed-format/read/header';
+import { decodeBeginning } from '../feed-format/read/decode-text';
+import type { NamedHeader } from '../feed-format/read/header';
 import { MalformedGzip } from '../feed-format/read/unpack';
 import { trimText } from '../feed-format/text';
-import { invalidFeedFile, notCsv } from '../shared/errors';
-import { rejectsToReplace } from './checked-file';
+import { invalidFeedFile, notCsv, ServiceError } from '../shared/errors';
+import { checkHeader, emptyFile, notEncoded } from './checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';
 import type { FileBeginning } from './inspected-beginning';
 import { inspectHeadersMax, type FileReading, type InspectedHeader } from './inspection';
@@ -24,20 +24,20 @@ export async function inspectByFormat(
 ): Promise<FileReading> {
   const { strict: isStrict = false } = definition;
   const isFile = isCsvFile(fileName, mediaType, !isStrict);
-  const refused = (problem: string): FileReading => ({
-    refusal: isFile ? invalidFeedFile(problem).message : notCsv().message,
+  const refused = ({ message }: ServiceError): FileReading => ({
+    refusal: isFile ? message : notCsv().message,
     isRefused: true,
   });
-  if (!isStrict && (gzip === 'broken' || gzip === 'misnamed')) return refused(new MalformedGzip().message);
+  if (!isStrict && (gzip === 'broken' || gzip === 'misnamed'))
+    return refused(invalidFeedFile(new MalformedGzip().message));
   const text = decodeBeginning(bytes, definition, complete);
-  if (!text) {
-    const encoding = isStrict ? 'utf-8' : detectMark(bytes, definition.encoding).encoding;
-    return refused(`CSV file must be ${encodingName(encoding)} encoded.`);
+  if (!text) return refused(notEncoded(detectMark(bytes, definition).encoding));
+  if (isBlank || (complete && trimText(text.toString()) === '')) return refused(emptyFile());
+  const header = checkHeader(text, definition, mode);
+  if (header instanceof ServiceError) {
+    if (header.code === 'invalid_shape') throw header;
+    return refused(header);
   }
-  if (isBlank || (complete && trimText(text.toString()) === '')) return refused('Uploaded file is empty.');
-  const header = readHeader(text, definition, mode);
-  if ('problem' in header) return refused(header.problem);
-  if (mode === 'replace' && header.codes !== undefined) throw rejectsToReplace();
   const rows = await inspectRows(text, complete, header, { mode });
   const read = {
     delimiter: header.delimiter,

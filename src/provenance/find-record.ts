@@ -61,7 +61,7 @@ async function readRecord(
     : await readAll(objectStore, key, { start: 0, end: Math.min(markBytesMax, sizeBytes) - 1 });
   if (!isGzip(beginning)) {
     if (start >= sizeBytes) return undefined;
-    const { encoding } = detectMark(beginning, definition.encoding);
+    const { encoding } = detectMark(beginning, definition);
     const end = Math.min(start + recordBytesOf(encoding), sizeBytes);
     const chunks = (await objectStore.get(key, { start, end: end - 1 })) as AsyncIterable<Buffer>;
     return await scanRecord({ chunks, isWhole: end === sizeBytes }, position, { definition, encoding });
@@ -70,7 +70,7 @@ async function readRecord(
   try {
     const file = unpack(source);
     const head = await takeBytes(file, markBytesMax);
-    const { encoding } = detectMark(head, definition.encoding);
+    const { encoding } = detectMark(head, definition);
     const chunks = between(head, file, start);
     return await scanRecord({ chunks, isWhole: true }, position, { definition, encoding });
   } finally {

@@ -1,3 +1,4 @@
+import type { ReadDefinition } from '../format-definition';
 import type { Encoding } from './decode-text';
 
 /** A byte order mark as a character. */
@@ -13,16 +14,19 @@ const marks: readonly { encoding: Encoding; bytes: readonly number[] }[] = [
 /** Maximum length of a byte order mark. */
 export const markBytesMax = 4;
 
-/** Finds the encoding of a file by its byte order mark, and the length of that. @param otherwise - without a mark */
+/**
+ * Finds the encoding of a file, and the length of its byte order mark, which overrides the encoding of its format. Read strictly, a
+ * file has no other encoding than UTF-8: the mark of one is no text.
+ */
 export function detectMark(
   beginning: Uint8Array,
-  otherwise: Encoding = 'utf-8',
+  { encoding: otherwise = 'utf-8', strict = false }: Pick<ReadDefinition, 'encoding' | 'strict'> = {},
 ): { encoding: Encoding; markBytes: number } {
   const mark = marks.find(
     ({ encoding, bytes }) =>
       bytes.every((byte, at) => beginning[at] === byte) &&
-      // In other encodings, these bytes are letters.
-      (encoding !== 'gb18030' || otherwise === encoding),
+      // In other encodings, the bytes of that of GB 18030 are letters.
+      (otherwise === encoding || (encoding !== 'gb18030' && !strict)),
   );
   return { encoding: mark?.encoding ?? otherwise, markBytes: mark?.bytes.length ?? 0 };
 }

@@ -40,16 +40,13 @@ export class FileDecoder {
   /** Whether the file has a byte order mark. */
   hasMark = false;
 
-  private readonly isStrict: boolean;
-
   /** @param isWithin - whether the bytes are from within a file, in its encoding, where a byte order mark is a character */
   constructor(
-    { encoding = 'utf-8', strict = false }: Pick<ReadDefinition, 'encoding' | 'strict'>,
+    private readonly definition: Pick<ReadDefinition, 'encoding' | 'strict'>,
     isWithin = false,
   ) {
-    this.encoding = encoding;
-    this.isStrict = strict;
-    if (isWithin) this.decoder = decoderOf(encoding, 0);
+    this.encoding = definition.encoding ?? 'utf-8';
+    if (isWithin) this.decoder = decoderOf(this.encoding, 0);
   }
 
   /** Table of offsets of what was written so far. Call it after the first text. */
@@ -71,13 +68,10 @@ export class FileDecoder {
   }
 
   private begin(): Buffer {
-    const mark = detectMark(this.first, this.encoding);
-    // Read strictly, a file has no other encoding: the mark of one is no text.
-    const isMark = mark.markBytes > 0 && (!this.isStrict || mark.encoding === this.encoding);
-    const markBytes = isMark ? mark.markBytes : 0;
-    if (isMark) this.encoding = mark.encoding;
-    this.hasMark = isMark;
-    this.decoder = decoderOf(this.encoding, markBytes);
+    const { encoding, markBytes } = detectMark(this.first, this.definition);
+    this.encoding = encoding;
+    this.hasMark = markBytes > 0;
+    this.decoder = decoderOf(encoding, markBytes);
     return this.decoder.write(this.first.subarray(markBytes));
   }
 }

@@ -16,5 +16,5 @@ export async function charsetOf(file: Readable, encoding: Encoding | null): Prom
   const first = file.read() as Buffer | null;
   if (!first) return encoding;
   file.unshift(first);
-  return detectMark(first, encoding).encoding;
+  return detectMark(first, { encoding }).encoding;
 }
