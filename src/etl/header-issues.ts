@@ -4,6 +4,7 @@ import { formatId } from '../shared/ids';
 import { productColumns } from '../feed-format/columns';
 import type { RecordPlace } from '../feed-format/read/extract';
 import type { FeedHeader } from '../feed-format/read/header';
+import { hasOurNames } from '../feed-format/read/format-reading';
 import { headerNames } from '../feed-format/read/header-names';
 import { isReportColumn } from '../feed-format/report-columns';
 import { rowIssue, type RowIssue } from './row-issues';
@@ -33,7 +34,7 @@ export function* headerIssues(
  * A format that gives columns other names than ours lists what it reads: nothing else is meant for us.
  */
 export function reportedNames({ delimiter, reading }: FeedHeader, text: string): string[] {
-  if (!reading.hasOurNames) return [];
+  if (!hasOurNames(reading.format.definition)) return [];
   const names = headerNames(Buffer.from(text), { delimiter, isStrict: reading.isStrict }) ?? [];
   return names.map((name, position) => (reading.positions.includes(position) ? '' : name));
 }

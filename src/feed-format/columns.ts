@@ -1,3 +1,5 @@
+import type { LoadMode } from './load-options';
+
 /*
  * The feed format as data: header, transform, load and `GET /feeds/profile` use it, so that it is published as it is applied.
  */
@@ -157,6 +159,10 @@ export const productColumns: readonly ProductColumn[] = feedColumns.map((column)
 
 /** Required columns, in the order of the specification's error text. */
 export const requiredColumns: readonly ProductColumn[] = ['product_name', 'sku'];
+
+/** Lists the columns without which a row is not loaded, nor a file accepted. */
+export const requiredIn = (mode: LoadMode): readonly ProductColumn[] =>
+  mode === 'update' ? ['sku'] : requiredColumns;
 
 export function columnFormat(name: ProductColumn): ColumnFormat {
   return feedColumns.find((column) => column.name === name)!;

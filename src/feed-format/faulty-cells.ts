@@ -1,6 +1,6 @@
 import { clean } from './clean-cell';
-import { columnFormat, productColumns, requiredColumns, type ProductColumn } from './columns';
-import type { FormatDefinition } from './format-definition';
+import { columnFormat, productColumns, requiredIn, type ProductColumn } from './columns';
+import type { ReadDefinition } from './format-definition';
 import { comparable, needsFirst, resolveFormat } from './read/format-reading';
 import type { RowIssueCode } from './issue-codes';
 import type { LoadMode } from './load-options';
@@ -9,26 +9,15 @@ import { isLongerThan, trimText } from './text';
 /** Positions of the cells of each product column that a file has. */
 export type CellsOfColumns = Partial<Record<ProductColumn, readonly number[]>>;
 
-/** Finds the cells of the product columns by the header row. @param definition - absent for a feed without a format */
-export function cellsOfColumns(
-  header: readonly string[],
-  definition: FormatDefinition | undefined,
-): CellsOfColumns {
+/** Finds the cells of the product columns by the header row. */
+export function cellsOfColumns(header: readonly string[], definition: ReadDefinition): CellsOfColumns {
   const names = header.map(comparable);
-  const positionOf = (name: string) => {
+  const place = { delimiter: ',', preamble: { lines: 0, bytes: 0 }, hasHeaderRow: true } as const;
+  const { sources } = resolveFormat(definition, place, (name) => {
     const position = names.indexOf(comparable(name));
     return position === -1 ? undefined : position;
-  };
+  });
   const found: CellsOfColumns = {};
-  if (!definition) {
-    for (const column of productColumns) {
-      const position = positionOf(column);
-      if (position !== undefined) found[column] = [position];
-    }
-    return found;
-  }
-  const place = { delimiter: ',', preamble: { lines: 0, bytes: 0 }, hasHeaderRow: true } as const;
-  const { sources } = resolveFormat(definition, place, positionOf);
   for (const column of productColumns) {
     const source = sources[column];
     if (source && 'positions' in source)
@@ -43,7 +32,7 @@ interface Reading {
   width: number;
   columns: CellsOfColumns;
   mode: LoadMode;
-  definition: FormatDefinition | undefined;
+  definition: ReadDefinition;
 }
 
 /**
@@ -53,7 +42,7 @@ interface Reading {
  */
 export function faultyCells(codes: readonly string[], row: readonly string[], reading: Reading): number[] {
   const { columns, mode, definition, width } = reading;
-  const nullWords = new Set((definition?.null_values ?? []).map(trimText));
+  const nullWords = new Set((definition.null_values ?? []).map(trimText));
   const textOf = (position: number) => {
     const text = trimText(row[position] ?? '');
     return nullWords.has(text) ? '' : text;
@@ -70,8 +59,7 @@ export function faultyCells(codes: readonly string[], row: readonly string[], re
     }
   };
   const isEmpty = (texts: string[]) => texts.every((text) => text === '');
-  const required: readonly ProductColumn[] = mode === 'update' ? ['sku'] : requiredColumns;
-  const markMissing = () => markWhere((texts, column) => required.includes(column) && isEmpty(texts));
+  const markMissing = () => markWhere((texts, column) => requiredIn(mode).includes(column) && isEmpty(texts));
   const rules: Partial<Record<RowIssueCode, () => void>> = {
     missing_required: markMissing,
     incomplete_group: markMissing,

@@ -1,6 +1,6 @@
 import type { Database } from '../db/database';
 import { findBuiltInFormat } from '../feed-format/built-in-formats';
-import { requiredColumns } from '../feed-format/columns';
+import { requiredIn } from '../feed-format/columns';
 import type { FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode, LoadOptions } from '../feed-format/load-options';
 import { invalidShape, type ShapeError } from '../shared/errors';
@@ -55,8 +55,7 @@ export function withColumns(
   mode: LoadMode,
   field: 'format' | 'format_definition',
 ): UploadFormat<FeedFormat> {
-  const missing =
-    mode === 'update' ? undefined : requiredColumns.find((name) => !format.definition.columns[name]);
+  const missing = requiredIn(mode).find((name) => !format.definition.columns[name]);
   return missing ? { error: formatWithoutColumn(field, format.name, missing) } : { format };
 }
 

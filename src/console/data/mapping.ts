@@ -4,17 +4,6 @@ export type Definition = Schemas['FormatDefinition'];
 export type Column = Schemas['ColumnName'];
 type Source = Schemas['ColumnSource'];
 
-export const columns: Column[] = [
-  'sku',
-  'product_name',
-  'description',
-  'brand',
-  'category',
-  'price',
-  'currency',
-  'availability',
-];
-
 /** A source as the value of a list: empty for none, `value`, `join`, or a header or position after a colon. */
 export function choiceOf(source: Source | undefined): string {
   if (!source) return '';

@@ -1,8 +1,9 @@
+import { hasOurNames } from '../../feed-format/read/format-reading';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import type { Draft } from './draft';
 import { fetchFormats } from './formats';
-import { choiceOf, columns, type Definition } from './mapping';
+import type { Definition } from './mapping';
 import { inspectFeed } from './upload';
 
 type Inspection = Schemas['FeedInspection'];
@@ -67,11 +68,8 @@ async function fetchLastFormat(partner: string): Promise<string | null> {
 function isOurs({ accepted, suggested_format, draft_format }: Inspection): boolean {
   if (!accepted || draft_format) return false;
   if (!suggested_format) return true;
-  const { columns: sources, delimiter, ...others } = suggested_format;
-  const isOwn = columns.every(
-    (column) => !sources[column] || choiceOf(sources[column]).toLowerCase() === `from:${column}`,
-  );
-  return isOwn && delimiter !== '|' && Object.keys(others).length === 0;
+  const { columns: _, delimiter, ...others } = suggested_format;
+  return hasOurNames(suggested_format) && delimiter !== '|' && Object.keys(others).length === 0;
 }
 
 /** Returns a name that no format of the partner has. */

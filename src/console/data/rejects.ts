@@ -1,5 +1,7 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { strictFormat } from '../../feed-format/built-in-formats';
 import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../feed-format/faulty-cells';
+import type { ReadDefinition } from '../../feed-format/format-definition';
 import {
   formatChange,
   RejectsReader,
@@ -85,7 +87,7 @@ export class Rejects {
   constructor(
     readonly head: RejectsHead,
     readonly rows: Pick<RejectedRows, 'placesOf' | 'placesAt' | 'read'>,
-    private readonly definition: Schemas['FormatDefinition'] | undefined,
+    private readonly definition: ReadDefinition,
     private readonly mode: Schemas['LoadMode'],
   ) {
     this.columns = cellsOfColumns(head.header, definition);
@@ -150,17 +152,13 @@ export const fetchRejects = (feed: Feed) =>
     }) as Promise<{ data?: Blob; error?: unknown; response: Response }>,
   );
 
-async function definitionOf({ partner_name, format_name }: Feed) {
-  if (!format_name) return undefined;
-  const formats = await fetchFormats(partner_name);
-  return formats.find((format) => format.format_name === format_name)?.definition;
+/** Returns how a feed was read; as without a format where its own is gone. */
+async function definitionOf({ partner_name, format_name }: Feed): Promise<ReadDefinition> {
+  const formats = format_name === null ? [] : await fetchFormats(partner_name);
+  return formats.find((format) => format.format_name === format_name)?.definition ?? strictFormat;
 }
 
-async function readRejects(
-  file: Blob,
-  feed: Feed,
-  definition: Schemas['FormatDefinition'] | undefined,
-): Promise<Rejects> {
+async function readRejects(file: Blob, feed: Feed, definition: ReadDefinition): Promise<Rejects> {
   const charset = /charset=([^;]+)/i.exec(file.type)?.[1];
   const decoder = new TextDecoder(charset);
   const source = file.stream().getReader();

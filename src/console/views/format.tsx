@@ -2,6 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Form } from 'react-aria-components';
 import { Link } from 'wouter';
+import { productColumns } from '../../feed-format/columns';
 import { bodyOf, client } from '../api';
 import { addressOf } from '../data/address';
 import {
@@ -12,7 +13,7 @@ import {
   otherMembers,
   type ColumnDraft,
 } from '../data/format-draft';
-import { columns, withSource, type Column, type Definition } from '../data/mapping';
+import { withSource, type Column, type Definition } from '../data/mapping';
 import { faultsByPointer } from '../data/source-draft';
 import { Action } from '../parts/action';
 import { Failure } from '../parts/failure';
@@ -153,7 +154,7 @@ function Columns({ definition, faults, onChange }: PartOptions & { faults: Recor
   const [drafts, setDrafts] = useState(
     () =>
       Object.fromEntries(
-        columns.map((column) => [column, columnDraftOf(definition.columns[column])]),
+        productColumns.map((column) => [column, columnDraftOf(definition.columns[column])]),
       ) as Record<Column, ColumnDraft>,
   );
   const change = (column: Column, changes: Partial<ColumnDraft>) => {
@@ -165,7 +166,7 @@ function Columns({ definition, faults, onChange }: PartOptions & { faults: Recor
     <Card title={texts.formats.columns}>
       <fieldset className="mapping">
         <legend>{texts.formats.columnsLead}</legend>
-        {columns.map((column) => {
+        {productColumns.map((column) => {
           const { kind, argument, between } = drafts[column];
           const field = texts.fields[column]!;
           const fault = Object.keys(faults).find((pointer) => pointer.startsWith(`/columns/${column}`));

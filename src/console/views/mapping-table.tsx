@@ -1,5 +1,6 @@
+import { productColumns } from '../../feed-format/columns';
 import type { Schemas } from '../api';
-import { choiceOf, columns, sourceOf, withSource, type Column, type Definition } from '../data/mapping';
+import { choiceOf, sourceOf, withSource, type Column, type Definition } from '../data/mapping';
 import { Choice, Field } from '../parts/field';
 import { texts } from '../texts';
 
@@ -35,7 +36,7 @@ export function Mapping({ headers, suggested, definition, onChange }: Options) {
   return (
     <fieldset className="mapping">
       <legend>{texts.check.mappingLead}</legend>
-      {columns.map((column) => {
+      {productColumns.map((column) => {
         const source = definition.columns[column];
         const label = texts.fields[column]!;
         return (

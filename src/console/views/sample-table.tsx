@@ -1,5 +1,5 @@
+import { productColumns } from '../../feed-format/columns';
 import type { Schemas } from '../api';
-import { columns } from '../data/mapping';
 import { Card } from '../parts/page';
 import { Table } from '../parts/table';
 import { Value } from '../parts/value';
@@ -18,10 +18,10 @@ export function Sample({ rows }: { rows: Schemas['CleanedValues'][] }) {
       {rows.length === 0 ? (
         <p className="muted">{texts.check.sampleNone}</p>
       ) : (
-        <Table label={title} columns={columns.map((column) => ({ title: texts.fields[column]! }))}>
+        <Table label={title} columns={productColumns.map((column) => ({ title: texts.fields[column]! }))}>
           {rows.map((row, at) => (
             <tr key={at}>
-              {columns.map((column) => (
+              {productColumns.map((column) => (
                 <td key={column}>
                   <Value>{row[column]}</Value>
                 </td>

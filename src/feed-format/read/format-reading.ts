@@ -77,6 +77,12 @@ function resolveSource(
 export const headersOf = ({ from, join, position }: ColumnSource): string[] =>
   join ?? from ?? (position === undefined ? [] : [String(position)]);
 
+/** Whether every column has our name in the file too. */
+export const hasOurNames = ({ columns }: FormatDefinition) =>
+  Object.entries(columns).every(([column, { from }]) =>
+    from?.some((header) => comparable(header) === column),
+  );
+
 /** Whether the first text of a join is filled down, and the rest of it alone is no name or sku. */
 export const needsFirst = (column: ProductColumn, { columns, fill_down = [] }: FormatDefinition) =>
   requiredColumns.includes(column) &&
@@ -139,12 +145,6 @@ export class FormatReading {
   /** Whether `begin` is needed: it fills down, or tells what is no row. */
   get dependsOnRecords(): boolean {
     return this.fillsDown || this.format.ignoredWithout.length > 0;
-  }
-
-  /** Whether every column has our name in the file too. */
-  get hasOurNames(): boolean {
-    const sources = Object.entries(this.format.definition.columns);
-    return sources.every(([column, { from }]) => from?.some((header) => comparable(header) === column));
   }
 
   /** Whether prices have a decimal comma. */

@@ -1,4 +1,4 @@
-import { requiredColumns, type ProductColumn } from '../columns';
+import { requiredColumns, requiredIn, type ProductColumn } from '../columns';
 import { delimiters, type Delimiter } from '../delimiter';
 import type { FormatDefinition, ReadDefinition } from '../format-definition';
 import type { LoadMode } from '../load-options';
@@ -61,7 +61,7 @@ export function readHeader(
   if (!hasHeader && codesPosition(candidates[0]!.names ?? []) === undefined)
     return withoutHeaderRow(rest, definition, preamble, tried[0]!);
 
-  const required = mode === 'update' ? (['sku'] as const) : requiredColumns;
+  const required = requiredIn(mode);
   const found = candidates.find(({ names }) => {
     const known = new Set(names?.map(comparable));
     return names && required.every((column) => isPresent(column, definition, known));

@@ -4,7 +4,7 @@ import { RecordExtractor } from '../../../src/feed-format/read/extract';
 import { transformRecord } from '../../../src/etl/transform';
 import { cellsOfColumns, faultyCells } from '../../../src/feed-format/faulty-cells';
 import { strictFormat } from '../../../src/feed-format/built-in-formats';
-import type { FormatDefinition } from '../../../src/feed-format/format-definition';
+import type { ReadDefinition } from '../../../src/feed-format/format-definition';
 import { readHeader } from '../../../src/feed-format/read/header';
 import type { LoadMode } from '../../../src/feed-format/load-options';
 import { recordText } from '../../../src/feed-format/mended-feed';
@@ -12,8 +12,8 @@ import { casesFor } from '../../support/fuzz';
 
 const names = ['sku', 'Product_Name', 'size', 'price', 'currency', 'brand'];
 
-const formats: Record<string, FormatDefinition | undefined> = {
-  none: undefined,
+const formats: Record<string, ReadDefinition> = {
+  none: strictFormat,
   'with a join, words for empty cells and a decimal comma': {
     delimiter: ',',
     decimal_separator: ',',
@@ -29,9 +29,9 @@ const formats: Record<string, FormatDefinition | undefined> = {
 };
 
 /** Reads a file of one row as a run does. @returns the codes of its errors, and the positions of the cells at fault */
-async function issuesOf(row: string[], mode: LoadMode, definition: FormatDefinition | undefined) {
+async function issuesOf(row: string[], mode: LoadMode, definition: ReadDefinition) {
   const bytes = Buffer.from(`${names.join()}\n${recordText(row, ',')}\n`);
-  const header = readHeader(bytes, definition ?? strictFormat, mode);
+  const header = readHeader(bytes, definition, mode);
   if ('problem' in header) throw new Error(header.problem);
   const extractor = new RecordExtractor(
     header,
@@ -51,7 +51,7 @@ async function issuesOf(row: string[], mode: LoadMode, definition: FormatDefinit
 
 describe('faultyCells', () => {
   it.each(Object.keys(formats))('finds the cells that the issues of a run name, format: %s', async (name) => {
-    const definition = formats[name];
+    const definition = formats[name]!;
     const columns = cellsOfColumns(names, definition);
     const text = fc.constantFrom(
       'A',
