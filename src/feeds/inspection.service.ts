@@ -55,7 +55,8 @@ async function inspectFile(
   const detection = isBlank ? undefined : detectFormat(bytes, { complete, defaultCurrency });
   const shown = detection?.draft?.columns.sku ? await rowsOfDraft(detection, complete) : undefined;
   const { refusal, isRefused, read } = await inspectByFormat(part, { ...file, bytes }, definition, mode);
-  const text = encoding === 'utf-8' ? bytes : (detection?.text ?? Buffer.alloc(0));
+  const { markBytes } = detectMark(bytes);
+  const text = encoding === 'utf-8' ? bytes.subarray(markBytes) : (detection?.text ?? Buffer.alloc(0));
   const wayOut = isRefused && !isBlank && !read ? fileHint(bytes) : null;
   return {
     refusal,
@@ -65,7 +66,7 @@ async function inspectFile(
     complete,
     encoding,
     detectedEncoding: encoding === 'unknown' ? (detection?.encoding.value ?? 'unknown') : encoding,
-    byteOrderMark: detectMark(bytes).markBytes > 0,
+    byteOrderMark: markBytes > 0,
     lineEnds: lineEndsOf(text.toString()),
     decimalSeparator: detection?.decimalSeparator ?? null,
     skipLines: detection?.skipLines ?? 0,
@@ -74,7 +75,7 @@ async function inspectFile(
     doubts: detection ? await withSamples(detection) : [],
     sample: shown?.sample ?? [],
     ...(read ?? {
-      ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(bytes) : undefined),
+      ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(text) : undefined),
       ...(shown?.rows ?? noRows),
     }),
   };

@@ -156,6 +156,11 @@ describe('POST /feeds/inspect', () => {
     it.each<[string, Content, object]>([
       ['plain', 'sku,product_name\n', { byte_order_mark: false, encoding: 'utf-8' }],
       ['a byte order mark', '\ufeffsku,product_name\n', { byte_order_mark: true, encoding: 'utf-8' }],
+      [
+        'a byte order mark before quotes, in a file that is no text',
+        '\ufeff"colour","size"\n1,\0\n',
+        { byte_order_mark: true, headers: [{ header: 'colour' }, { header: 'size' }] },
+      ],
       ['Thai', 'sku,product_name\n1,เต็นท์\n', { encoding: 'utf-8', row_count: 1 }],
       [
         'UTF-16, little end first',
