@@ -9,7 +9,7 @@ import {
   type RejectsHead,
 } from '../feed-format/mended-feed';
 import { detectMark } from '../feed-format/read/byte-order-mark';
-import { UnclosedQuote } from '../feed-format/read/split-records';
+import { UnclosedQuote } from '../feed-format/read/scan-record';
 import { exitCodes, Failure, UsageFailure } from './failures';
 import { memoryFile, openFeedFile } from './feed-file';
 import { findFormat } from './formats';

@@ -8,7 +8,7 @@ import { productColumns } from '../feed-format/columns';
 import type { FeedHeader } from '../feed-format/read/header';
 import { findNewerLoadedFeed, headerIssues, reportedNames } from './header-issues';
 import type { PartnerDigests } from './unchanged/partner-digests';
-import { openRawFile, type FeedToRun } from './raw-file';
+import { openRawFile, type FeedToRun, type OpenFeed } from './raw-file';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
 import { hasPrice, namedSkus, transformRecord, type ProductValues } from './transform';
@@ -45,16 +45,31 @@ export interface RowSource {
  */
 export async function copyRows(
   trx: Knex.Transaction,
-  { objectStore, feed, digests, signal }: RowSource,
+  source: RowSource,
   target: CopyTarget,
   stats: RunStats,
 ): Promise<FeedHeader> {
-  const newerFeed = await findNewerLoadedFeed(trx, feed);
-  const { header, records, close } = await openRawFile(objectStore, feed, { signal, progress: stats });
+  const file = await openRawFile(source.objectStore, source.feed, { signal: source.signal, progress: stats });
+  try {
+    await copyRecords(trx, file, source, target, stats);
+  } finally {
+    await file.close();
+  }
+  return file.header;
+}
+
+async function copyRecords(
+  trx: Knex.Transaction,
+  { header, records }: OpenFeed,
+  { feed, digests }: RowSource,
+  target: CopyTarget,
+  stats: RunStats,
+): Promise<void> {
   const { columns, fillsDown } = header.reading;
   stats.delimiter = header.delimiter;
   stats.hasPriceColumn = columns.has('price');
   stats.isCorrection = header.codes !== undefined;
+  const newerFeed = await findNewerLoadedFeed(trx, feed);
   const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
   const batch = new TextBatch();
   /** Copies the skus of a record that is not copied itself, of a feed that withdraws what it does not name. */
@@ -105,12 +120,7 @@ export async function copyRows(
     yield batch.flush();
   }
   const client = await connectionOf(trx);
-  try {
-    await pipeline(batches(), client.query(copyFrom(`copy ${target.table} from stdin`)));
-  } finally {
-    await close();
-  }
-  return header;
+  await pipeline(batches(), client.query(copyFrom(`copy ${target.table} from stdin`)));
 }
 
 const noValues = Object.fromEntries(productColumns.map((column) => [column, null])) as ProductValues;

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
 import { strictFormat } from '../feed-format/built-in-formats';
-import type { FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
+import type { Encoding, FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
 import type { LoadOptions } from '../feed-format/load-options';
 import { ByteWindow } from '../feed-format/read/byte-window';
-import { FileDecoder, type Encoding, UndecodableText } from '../feed-format/read/decode-text';
+import { FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
 import { RecordExtractor, type ExtractedRecord, type RecordPlace } from '../feed-format/read/extract';
 import { readHeader, type FeedHeader } from '../feed-format/read/header';
 import { headerRowBytes } from '../feed-format/read/header-names';
-import { UnclosedQuote } from '../feed-format/read/split-records';
+import { UnclosedQuote } from '../feed-format/read/scan-record';
 import { MalformedGzip, unpack } from '../feed-format/read/unpack';
+import { startingWith } from '../shared/starting-with';
 import { StorageError, type ObjectStore } from '../storage/object-store';
 import { FeedFailure } from './run-result';
 
@@ -72,13 +73,13 @@ export async function openRawFile(
   { signal, progress = { bytesRead: 0 }, keepsBytes = false }: OpenOptions = {},
 ): Promise<OpenFeed> {
   const definition: ReadDefinition = file.format ?? strictFormat;
-  const bytes = verified(readRawFile(objectStore, file.objectKey, signal), file, progress);
+  const bytes = new VerifiedBytes(readRawFile(objectStore, file.objectKey, signal), file, progress);
   const decoder = new FileDecoder(definition);
   const window = keepsBytes ? new ByteWindow() : undefined;
-  const unpacked = definition.strict ? bytes : unpack(bytes);
+  const unpacked = definition.strict ? bytes.content : unpack(bytes.content);
   const text = decoded(bytes, unpacked, decoder, window);
   const close = async () => {
-    for (const stage of [text, unpacked, bytes]) await stage.return(undefined);
+    for (const stage of [text, unpacked, bytes.content]) await stage.return(undefined);
   };
   try {
     const prefix = await readPrefix(text);
@@ -115,7 +116,7 @@ export async function openRawFile(
  * @throws FeedFailure
  */
 async function* decoded(
-  bytes: AsyncGenerator<Buffer, undefined>,
+  bytes: VerifiedBytes,
   unpacked: AsyncGenerator<Buffer, undefined>,
   decoder: FileDecoder,
   window: ByteWindow | undefined,
@@ -131,34 +132,45 @@ async function* decoded(
     if (rest.length > 0) yield rest;
   } catch (error) {
     if (!(error instanceof UndecodableText || error instanceof MalformedGzip)) throw error;
-    for await (const _ of bytes);
-    throw new FeedFailure(error.message, false, error);
+    for await (const _ of bytes.content);
+    throw bytes.failure ?? new FeedFailure(error.message, false, error);
   }
 }
 
-/** Compares size and digest with those of the upload. @throws FeedFailure at the end of the file */
-async function* verified(
-  chunks: AsyncGenerator<Buffer, undefined>,
-  { sizeBytes, sha256 }: RawFile,
-  progress: { bytesRead: number },
-): AsyncGenerator<Buffer, undefined> {
-  const hash = createHash('sha256');
-  let bytes = 0;
-  for await (const chunk of chunks) {
-    bytes += chunk.length;
-    progress.bytesRead = bytes;
-    hash.update(chunk);
-    yield chunk;
+/** A stored file that is compared with its upload while it is read. */
+class VerifiedBytes {
+  /** The bytes. @throws FeedFailure at the end if size or digest are others than those of the upload */
+  readonly content: AsyncGenerator<Buffer, undefined>;
+  /** What was thrown at the end: the unpacker, which may be the one that reads it, has no use for it. */
+  failure: FeedFailure | undefined;
+
+  constructor(
+    private readonly source: AsyncGenerator<Buffer, undefined>,
+    private readonly upload: RawFile,
+    private readonly progress: { bytesRead: number },
+  ) {
+    this.content = this.read();
   }
-  if (bytes !== sizeBytes) {
-    throw new FeedFailure(
-      `The raw file in object storage has ${bytes} bytes instead of the ${sizeBytes} that were uploaded; upload the feed again.`,
-    );
-  }
-  if (!hash.digest().equals(sha256)) {
-    throw new FeedFailure(
-      'The raw file in object storage is not the uploaded one: its SHA-256 is another; upload the feed again.',
-    );
+
+  private async *read(): AsyncGenerator<Buffer, undefined> {
+    const { sizeBytes, sha256 } = this.upload;
+    const hash = createHash('sha256');
+    let bytes = 0;
+    for await (const chunk of this.source) {
+      bytes += chunk.length;
+      this.progress.bytesRead = bytes;
+      hash.update(chunk);
+      yield chunk;
+    }
+    if (bytes !== sizeBytes)
+      this.failure = new FeedFailure(
+        `The raw file in object storage has ${bytes} bytes instead of the ${sizeBytes} that were uploaded; upload the feed again.`,
+      );
+    else if (!hash.digest().equals(sha256))
+      this.failure = new FeedFailure(
+        'The raw file in object storage is not the uploaded one: its SHA-256 is another; upload the feed again.',
+      );
+    if (this.failure) throw this.failure;
   }
 }
 
@@ -193,9 +205,4 @@ async function readPrefix(text: AsyncGenerator<Buffer, undefined>): Promise<Buff
     prefix = Buffer.concat([prefix, next.value]);
   }
   return prefix;
-}
-
-async function* startingWith(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
-  yield* rest;
 }

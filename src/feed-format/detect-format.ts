@@ -2,7 +2,8 @@ import { findBuiltInFormat } from './built-in-formats';
 import { columnsOfTable, type Column } from './column-cells';
 import { columnFormat, productColumns, type ProductColumn } from './columns';
 import { currencyInHeader, currencyInPrice, minorDigitsOf } from './currency';
-import { decodeBeginning, type Encoding } from './read/decode-text';
+import type { ColumnSource, Encoding, FeedFormat, FormatDefinition } from './format-definition';
+import { decodeBeginning } from './read/decode-text';
 import type { Delimiter } from './delimiter';
 import { delimiterLineMax, findDelimiterLine } from './read/delimiter-line';
 import { availabilityWords, detectColumns, type ColumnMatch } from './detect-columns';
@@ -12,7 +13,6 @@ import { choosePrice, type PriceChoice } from './detect-price';
 import { chooseSku } from './detect-sku';
 import { detectTable, type Table } from './detect-table';
 import { fileHint } from './file-hint';
-import type { ColumnSource, FeedFormat, FormatDefinition } from './format-definition';
 import {
   currencyDoubt,
   damagedSkuDoubt,

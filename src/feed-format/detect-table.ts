@@ -4,7 +4,7 @@ import type { TableRecord } from './read/first-records';
 import { trimText } from './text';
 
 /** Splits the beginning of a text into records that are not blank. */
-export type SplitRecords = (delimiter: Delimiter) => TableRecord[];
+type SplitRecords = (delimiter: Delimiter) => TableRecord[];
 
 /** How a text is split. */
 export interface Table {

@@ -6,6 +6,8 @@ export type FormatDefinition = components['schemas']['FormatDefinition'];
 /** How a file is read: by a format or, `strict`, as the specification says where there is none. */
 export type ReadDefinition = FormatDefinition & { strict?: boolean };
 
+export type Encoding = NonNullable<FormatDefinition['encoding']>;
+
 /** Where a column comes from: exactly one of `from`, `join`, `value` and `position`. */
 export type ColumnSource = components['schemas']['ColumnSource'];
 

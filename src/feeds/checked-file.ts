@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { encodingName, FileDecoder, UndecodableText, type Encoding } from '../feed-format/read/decode-text';
+import type { Encoding, ReadDefinition } from '../feed-format/format-definition';
+import { encodingName, FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
 import { strictFormat } from '../feed-format/built-in-formats';
-import type { ReadDefinition } from '../feed-format/format-definition';
 import { readHeader, type NamedHeader } from '../feed-format/read/header';
 import { headerRowBytes } from '../feed-format/read/header-names';
 import type { LoadMode } from '../feed-format/load-options';
@@ -109,12 +109,12 @@ export class CheckedFile {
     this.unpackedBytes += bytes.length;
     if (this.unpackedBytes > bytesMax) throw fileTooLarge(bytesMax);
     this.decode(() => this.decoder.write(bytes));
-    if (this.beginning && this.beginning.length > headerRowBytes) this.checkHeader();
+    if (this.beginning && this.beginning.length > headerRowBytes) this.decideHeader();
   }
 
   private end(): void {
     this.decode(() => this.decoder.end());
-    this.checkHeader();
+    this.decideHeader();
   }
 
   private decode(next: () => Buffer): void {
@@ -131,7 +131,7 @@ export class CheckedFile {
     }
   }
 
-  private checkHeader(): void {
+  private decideHeader(): void {
     if (!this.beginning) return;
     const header = checkHeader(this.beginning.take(), this.definition, this.checks.mode);
     this.beginning = undefined;

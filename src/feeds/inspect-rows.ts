@@ -13,7 +13,7 @@ import {
 } from '../etl/transform';
 import { productColumns } from '../feed-format/columns';
 import type { NamedHeader } from '../feed-format/read/header';
-import { UnclosedQuote } from '../feed-format/read/split-records';
+import { UnclosedQuote } from '../feed-format/read/scan-record';
 import type { LoadMode } from '../feed-format/load-options';
 import { ConcurrencyLimit } from '../shared/concurrency-limit';
 

@@ -1,8 +1,7 @@
 import type { ProductColumn } from '../feed-format/columns';
-import type { Encoding } from '../feed-format/read/decode-text';
+import type { Encoding, FormatDefinition } from '../feed-format/format-definition';
 import type { Delimiter } from '../feed-format/delimiter';
 import type { FileHint } from '../feed-format/file-hint';
-import type { FormatDefinition } from '../feed-format/format-definition';
 import type { DoubtChoice, FormatDoubt, FormatDraft } from '../feed-format/format-doubts';
 import type { InspectedRow, InspectedRows } from './inspect-rows';
 

@@ -20,6 +20,7 @@ import type { Caller } from '../shared/caller';
 import { notCsv, partnerNotFound, ServiceError, tooManyFormats } from '../shared/errors';
 import { formatId, parseId } from '../shared/ids';
 import type { Log } from '../shared/log';
+import { startingWith } from '../shared/starting-with';
 import { rawFileKey, stagingKey } from '../storage/object-key';
 import { cleanUpMilliseconds, type ObjectStore } from '../storage/object-store';
 import { CheckedFile } from './checked-file';
@@ -258,11 +259,6 @@ async function readFeed(
 
 const isFileProblem = (error: unknown) =>
   error instanceof ServiceError && ['invalid_feed_file', 'invalid_shape'].includes(error.code);
-
-async function* startingWith(first: Buffer, rest: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  yield first;
-  yield* rest;
-}
 
 /** Checks a file whose format was not known when it was stored. @throws invalid_feed_file, invalid_shape, too_large */
 async function checkByFormat(

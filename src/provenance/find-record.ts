@@ -1,8 +1,8 @@
 import { RecordScanner } from '../feed-format/read/scan-record';
 import { recordBytes } from '../feed-format/columns';
 import { detectMark, markBytesMax } from '../feed-format/read/byte-order-mark';
-import { FileDecoder, UndecodableText, type Encoding } from '../feed-format/read/decode-text';
-import type { ReadDefinition } from '../feed-format/format-definition';
+import type { Encoding, ReadDefinition } from '../feed-format/format-definition';
+import { FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
 import { sourceEndOf } from '../feed-format/read/line-offsets';
 import { trimText } from '../feed-format/text';
 import { isGzip, MalformedGzip, unpack } from '../feed-format/read/unpack';
@@ -27,8 +27,8 @@ interface RecordPosition {
   sku: string | null;
 }
 
-/** Maximum size of a record: no encoding needs more than twice the bytes of UTF-8. */
-const recordBytesOf = (encoding: Encoding) => (encoding === 'utf-8' ? recordBytes : 2 * recordBytes);
+/** Maximum size of a record: no encoding needs more than twice the bytes of UTF-8, and what follows a CR tells whether it ends a line. */
+const recordBytesOf = ({ strict }: ReadDefinition) => (strict ? recordBytes : 2 * recordBytes);
 
 /**
  * Reads a record of a file: by one request for the byte order mark, where that can tell the encoding, and one from its offset, which
@@ -43,14 +43,14 @@ export async function findRecord(
   definition: ReadDefinition,
 ): Promise<FoundRecord | undefined> {
   try {
-    return await readRecord(objectStore, position, definition);
+    return await recordAt(objectStore, position, definition);
   } catch (error) {
     if (error instanceof MalformedGzip || error instanceof UndecodableText) return undefined;
     throw error;
   }
 }
 
-async function readRecord(
+async function recordAt(
   objectStore: ObjectStore,
   position: RecordPosition,
   definition: ReadDefinition,
@@ -62,7 +62,7 @@ async function readRecord(
   if (!isGzip(beginning)) {
     if (start >= sizeBytes) return undefined;
     const { encoding } = detectMark(beginning, definition);
-    const end = Math.min(start + recordBytesOf(encoding), sizeBytes);
+    const end = Math.min(start + recordBytesOf(definition), sizeBytes);
     const chunks = (await objectStore.get(key, { start, end: end - 1 })) as AsyncIterable<Buffer>;
     return await scanRecord({ chunks, isWhole: end === sizeBytes }, position, { definition, encoding });
   }

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { lockKey } from '../db/advisory-locks';
 import type { Database } from '../db/database';
-import type { Encoding } from '../feed-format/read/decode-text';
+import type { Encoding } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
 import { repeatedReason } from '../shared/errors';

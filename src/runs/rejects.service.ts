@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { Database } from '../db/database';
 import { jobWithoutFinishedRun, rawFileRemoved, rawFileUnusable, unavailable } from '../shared/errors';
 import { FeedFailure } from '../etl/run-result';
-import type { Encoding } from '../feed-format/read/decode-text';
+import type { Encoding } from '../feed-format/format-definition';
 import { charsetOf } from '../feed-format/read/file-charset';
 import { formatId, parseId } from '../shared/ids';
 import { holderOf, type Caller, type PartnerScope } from '../shared/caller';

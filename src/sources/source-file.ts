@@ -6,6 +6,7 @@ import { fileHint } from '../feed-format/file-hint';
 import type { Validators } from './claims.repository';
 import { FetchFailure } from './fetch-failure';
 import { bytesPerSecondMin, detectStall, minimumThroughput } from '../shared/stall-detector';
+import { startingWith } from '../shared/starting-with';
 import { connectionFailure, openUrl, openUrlLimits, type OpenUrlOptions, type UrlRequest } from './open-url';
 
 /** A file that a server sends. */
@@ -176,18 +177,6 @@ function unpacked(response: IncomingMessage): Readable {
   throw new FetchFailure('content_encoding', 'The content is packed in a way that was not asked for.', {
     httpStatus: response.statusCode,
   });
-}
-
-async function* startingWith(
-  first: Buffer,
-  rest: AsyncGenerator<Buffer, void>,
-): AsyncGenerator<Buffer, void> {
-  try {
-    if (first.length > 0) yield first;
-    yield* rest;
-  } finally {
-    await rest.return();
-  }
 }
 
 /** Names a file by the last segment of the path; the name of a feed ends in one of these. */

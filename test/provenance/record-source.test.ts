@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { recordBytes } from '../../src/feed-format/columns';
 import type { FeedHeader } from '../../src/feed-format/read/header';
 import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
-import { UnclosedQuote } from '../../src/feed-format/read/split-records';
+import { UnclosedQuote } from '../../src/feed-format/read/scan-record';
 import { trimText } from '../../src/feed-format/text';
 import { readSource, sha256 } from '../../src/provenance/record-source';
 import type { ByteRange, ObjectStore } from '../../src/storage/object-store';

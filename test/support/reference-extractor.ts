@@ -4,7 +4,7 @@ import type { Delimiter } from '../../src/feed-format/delimiter';
 import type { FeedRecord, RecordPlace } from '../../src/feed-format/read/extract';
 import type { FeedHeader } from '../../src/feed-format/read/header';
 import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
-import { UnclosedQuote } from '../../src/feed-format/read/split-records';
+import { UnclosedQuote } from '../../src/feed-format/read/scan-record';
 import { trimText } from '../../src/feed-format/text';
 import { recordBytes } from '../../src/feed-format/columns';
 

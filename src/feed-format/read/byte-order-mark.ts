@@ -1,5 +1,4 @@
-import type { ReadDefinition } from '../format-definition';
-import type { Encoding } from './decode-text';
+import type { Encoding, ReadDefinition } from '../format-definition';
 
 /** A byte order mark as a character. */
 export const markCharacter = '\ufeff';

@@ -1,10 +1,8 @@
 import { isUtf8 as isWholeUtf8 } from 'node:buffer';
 import { decode, getDecoder, type DecoderStream } from 'iconv-lite';
-import type { FormatDefinition, ReadDefinition } from '../format-definition';
+import type { Encoding, ReadDefinition } from '../format-definition';
 import { detectMark, markBytesMax } from './byte-order-mark';
 import { LineOffsets, shiftedOffsets, type TextOffsets } from './line-offsets';
-
-export type Encoding = NonNullable<FormatDefinition['encoding']>;
 
 /** The bytes are not text in this encoding: one of them is no character, or the last character is incomplete. */
 export class UndecodableText extends Error {
@@ -78,6 +76,7 @@ export class FileDecoder {
 
 /**
  * Decodes a file, or its beginning, to UTF-8. An incomplete character at the end of a beginning is left out.
+ * @param isWhole - absent: a beginning, but fewer bytes than a byte order mark may have are a whole file
  * @returns undefined if it is no text in its encoding
  */
 export function decodeBeginning(

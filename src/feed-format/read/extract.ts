@@ -6,7 +6,7 @@ import type { FeedHeader } from './header';
 import { isBlankRecord } from './header-names';
 import { shiftedOffsets, sourceEndOf, type TextOffsets } from './line-offsets';
 import { lineEndLength, RecordScanner } from './scan-record';
-import { UnclosedQuote } from './split-records';
+import { UnclosedQuote } from './scan-record';
 
 /** Place of a record in its file. */
 export interface RecordPlace {
@@ -43,7 +43,7 @@ export interface ExtractedRecord extends FeedRecord {
 }
 
 /** Where the text that is split comes from. */
-export interface TextSource {
+interface TextSource {
   /** Offsets of the records in the unpacked file. */
   offsets: TextOffsets;
   /** The last bytes of the unpacked file, if they are kept. */
@@ -110,7 +110,8 @@ export class RecordExtractor<T> {
       }
       yield* this.readRecords(false);
     }
-    yield* this.readRecords(true);
+    // A beginning of a file may end within the lines before its header row.
+    if (!isFirst) yield* this.readRecords(true);
   }
 
   /** Appends a chunk to the unfinished record. */

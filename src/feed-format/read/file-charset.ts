@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { detectMark } from './byte-order-mark';
-import type { Encoding } from './decode-text';
+import type { Encoding } from '../format-definition';
 
 /**
  * Tells the charset of a file by its first chunk, which stays in the stream: a byte order mark overrides the encoding of its

@@ -1,4 +1,4 @@
-import { CsvError, parse } from 'csv-parse/sync';
+import { CsvError, parse, type Options } from 'csv-parse/sync';
 import { delimiters, type Delimiter } from '../delimiter';
 import { trimText } from '../text';
 
@@ -37,34 +37,26 @@ export function headerNames(
   text: Buffer,
   { delimiter, isStrict, bytesMax = headerRowBytes }: HeaderRow,
 ): string[] | undefined {
-  const options = {
-    delimiter,
-    info: true,
-    skip_records_with_empty_values: true,
-    to: 1,
-  };
-  const found = isStrict
-    ? firstOf(text, { ...recordOptions, ...options })
-    : firstOf(text, { ...looseRecordOptions, ...options });
-  if (!found || found.info.bytes > bytesMax) return undefined;
-  return found.record.map(trimText);
+  const rules = isStrict ? recordOptions : looseRecordOptions;
+  const options = { delimiter, info: true, skip_records_with_empty_values: true, to: 1 };
+  // Cells are trimmed before a record is found to be blank.
+  const found = firstOf(text, { ...rules, ...options, cast: trimText });
+  return found && found.info.bytes <= bytesMax ? found.record : undefined;
 }
 
 type ParsedRecord = { record: string[]; info: { bytes: number } };
 
-function firstOf(
-  text: Buffer,
-  options: typeof recordOptions & { rtrim?: boolean },
-): ParsedRecord | undefined {
+function firstOf(text: Buffer, options: Options): ParsedRecord | undefined {
   try {
     const [first] = parse(text, options) as unknown as ParsedRecord[];
     return first;
   } catch (error) {
-    // Otherwise, a quote is not closed.
     const isTailed = error instanceof CsvError && error.code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE';
-    const first = isTailed ? firstOf(text, { ...options, rtrim: false }) : undefined;
+    // Otherwise, a quote is not closed.
+    if (!isTailed) return undefined;
     // Text follows a closing quote, which is a character then; without `rtrim`, so is one that only blanks follow.
-    return first && { ...first, record: first.record.map((name) => name.replace(quotedName, '$1')) };
+    const cast = (name: string) => trimText(name.replace(quotedName, '$1'));
+    return firstOf(text, { ...options, rtrim: false, cast });
   }
 }
 

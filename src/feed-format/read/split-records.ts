@@ -1,11 +1,12 @@
 import type { Delimiter } from '../delimiter';
-import { RecordScanner } from './scan-record';
+import { trimText } from '../text';
+import { RecordScanner, UnclosedQuote } from './scan-record';
 
-/** Thrown for a text that ends within quotes. */
-export class UnclosedQuote extends Error {}
+/** Units that are kept at first, of the record that is not complete. */
+const unitsAtFirst = 64 * 1024;
 
 /**
- * Splits a text into its records, as a run splits a feed; blank lines are left out.
+ * Splits a text into its records, by the scanner that a run splits a feed by. Lines of white space are left out.
  *
  * Texts can be long and come in pieces, so that nothing is kept but the record that is not complete yet.
  */
@@ -13,6 +14,9 @@ export class RecordSplitter {
   private readonly scanner: RecordScanner<Uint16Array>;
   /** The record that is not complete yet, and a piece. */
   private text = '';
+  /** Its UTF-16 code units; the array is reused, and longer. */
+  private units = new Uint16Array(unitsAtFirst);
+  private isWithinRecord = false;
 
   /** @param isLoose - as of a feed with a format: lines also end in CR alone, and blanks may follow a closing quote */
   constructor(
@@ -26,27 +30,38 @@ export class RecordSplitter {
   /** Returns the cells of the records that are complete with this piece. @throws UnclosedQuote at the end of the text */
   split(piece: string, isEnd: boolean): string[][] {
     const { scanner } = this;
-    const units = new Uint16Array(this.text.length + piece.length);
-    // One by one: joined texts are slow to read by their characters.
-    copyUnits(this.text, units, 0);
-    copyUnits(piece, units, this.text.length);
-    this.text += piece;
+    const units = this.append(piece);
     const records: string[][] = [];
-    let at = 0;
-    for (; at < units.length; at = scanner.next) {
-      scanner.begin(at);
+    let start = 0;
+    while (this.isWithinRecord || start < units.length) {
+      if (!this.isWithinRecord) scanner.begin(start);
       const found = scanner.scan(units, isEnd);
       if (found === 'unclosed') throw new UnclosedQuote();
-      if (found === 'incomplete') break;
+      this.isWithinRecord = found === 'incomplete';
+      if (this.isWithinRecord) break;
+      start = scanner.next;
       const cells: string[] = [];
       for (let position = 0; position < scanner.fieldCount; position++) cells.push(scanner.field(position)!);
-      if (cells.length > 1 || cells[0]!.trim() !== '') records.push(cells);
+      if (cells.length > 1 || trimText(cells[0]!) !== '') records.push(cells);
     }
-    this.text = this.text.slice(at);
+    this.text = this.text.slice(start);
+    this.units.copyWithin(0, start, units.length);
+    scanner.start -= start;
     return records;
   }
-}
 
-function copyUnits(text: string, units: Uint16Array, start: number): void {
-  for (let at = 0; at < text.length; at++) units[start + at] = text.charCodeAt(at);
+  /** Appends a piece to the record that is not complete. */
+  private append(piece: string): Uint16Array {
+    const kept = this.text.length;
+    this.text += piece;
+    const { length } = this.text;
+    if (length > this.units.length) {
+      const larger = new Uint16Array(2 * length);
+      larger.set(this.units.subarray(0, kept));
+      this.units = larger;
+    }
+    // The piece only: a joined text is slow to read by its characters.
+    for (let at = 0; at < piece.length; at++) this.units[kept + at] = piece.charCodeAt(at);
+    return this.units.subarray(0, length);
+  }
 }

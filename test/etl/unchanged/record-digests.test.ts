@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import fc from 'fast-check';
+import { activeCurrencies } from '../../../src/feed-format/currency';
 import { defaultLoadOptions } from '../../../src/feed-format/load-options';
-import { digestContext, rulesVersion } from '../../../src/etl/unchanged/digest-context';
+import { digestBytes, digestContext, rulesVersion } from '../../../src/etl/unchanged/digest-context';
 import type { FeedHeader } from '../../../src/feed-format/read/header';
 import { strictHeader } from '../../support/read-strictly';
 import { PartnerDigests } from '../../../src/etl/unchanged/partner-digests';
@@ -350,6 +352,16 @@ describe('digests beyond the memory budget', () => {
 
 describe('the digest of a record', () => {
   const header = strictHeader('sku,product_name,price\n');
+
+  it('does not depend on how a file without a format is described, so that those of earlier releases stay valid', () => {
+    const columns = Object.entries(header.positions).sort(([a], [b]) => (a < b ? -1 : 1));
+    const lists = [...activeCurrencies, process.versions.unicode];
+    const text = JSON.stringify([rulesVersion, lists, ',', columns, 3]);
+
+    expect(digestContext(header)).toEqual(
+      createHash('sha256').update(text).digest().subarray(0, digestBytes),
+    );
+  });
 
   it.each<[string, Partial<FeedHeader>]>([
     ['the delimiter', { delimiter: ';' }],

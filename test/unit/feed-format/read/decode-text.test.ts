@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { encode } from 'iconv-lite';
-import { FileDecoder, UndecodableText, type Encoding } from '../../../../src/feed-format/read/decode-text';
+import type { Encoding } from '../../../../src/feed-format/format-definition';
+import { FileDecoder, UndecodableText } from '../../../../src/feed-format/read/decode-text';
 import { chunksOf } from '../../../support/read-by-format';
 
 /** Decodes a file in chunks. @returns the text, and the offset of each line, by its position in the text as UTF-8 */

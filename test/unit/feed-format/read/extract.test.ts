@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { RecordPlace } from '../../../../src/feed-format/read/extract';
-import { UnclosedQuote } from '../../../../src/feed-format/read/split-records';
+import { UnclosedQuote } from '../../../../src/feed-format/read/scan-record';
 import { extractStrictly, strictHeader } from '../../../support/read-strictly';
 import { copyRecord, type LongRecord, type PlainRecord } from '../../../support/reference-extractor';
 

@@ -1,12 +1,14 @@
 import fc from 'fast-check';
 import { encode } from 'iconv-lite';
 import { gzipSync } from 'node:zlib';
+import { Readable } from 'node:stream';
+import { RecordExtractor, type FeedRecord } from '../../../../src/feed-format/read/extract';
+import { readHeader, type NamedHeader } from '../../../../src/feed-format/read/header';
 import { RecordScanner } from '../../../../src/feed-format/read/scan-record';
 import { type FeedFailure } from '../../../../src/etl/run-result';
-import type { Encoding } from '../../../../src/feed-format/read/decode-text';
+import type { Encoding, FormatDefinition } from '../../../../src/feed-format/format-definition';
 import { findBuiltInFormat } from '../../../../src/feed-format/built-in-formats';
-import type { FormatDefinition } from '../../../../src/feed-format/format-definition';
-import { readFormatted, readValues } from '../../../support/read-by-format';
+import { chunksOf, readFormatted, readValues } from '../../../support/read-by-format';
 
 const own = findBuiltInFormat('standard')!.definition;
 
@@ -147,6 +149,21 @@ describe('fields', () => {
       const file = `"sku" ,"product_name"\t${others}\nA,Lamp\n`;
       expect(await readValues(file, own)).toEqual([{ sku: 'A', product_name: 'Lamp' }]);
     }
+  });
+
+  test('lines before the header row may be longer than a chunk, and a part of them has no rows', async () => {
+    const file = Buffer.from(`${`${'x,'.repeat(50)}\n`.repeat(3)}sku,product_name\nA,Lamp\n`);
+    const header = readHeader(file, format({ skip_lines: 3 })) as NamedHeader;
+    const rowsOf = async (text: Buffer) => {
+      const rows: string[] = [];
+      const onRecord = (record: FeedRecord) => (rows.push(record.field(0)!), null);
+      const extractor = new RecordExtractor<never>(header, () => null, onRecord);
+      for await (const _ of extractor.read(Readable.from(chunksOf(text, 16))));
+      return rows;
+    };
+
+    expect(await rowsOf(file)).toEqual(['A']);
+    expect(await rowsOf(file.subarray(0, 200))).toEqual([]);
   });
 
   test('the delimiter is the one of the format, or else the one that the header row shows', async () => {

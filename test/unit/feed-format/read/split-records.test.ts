@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { RecordScanner } from '../../../../src/feed-format/read/scan-record';
-import { RecordSplitter, UnclosedQuote } from '../../../../src/feed-format/read/split-records';
+import { UnclosedQuote } from '../../../../src/feed-format/read/scan-record';
+import { RecordSplitter } from '../../../../src/feed-format/read/split-records';
 import { casesFor } from '../../../support/fuzz';
 
 type Found = string[][] | 'unclosed';

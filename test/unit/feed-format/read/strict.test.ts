@@ -1,7 +1,13 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { encode } from 'iconv-lite';
-import { findBuiltInFormat } from '../../../../src/feed-format/built-in-formats';
+import { Readable } from 'node:stream';
+import { findBuiltInFormat, strictFormat } from '../../../../src/feed-format/built-in-formats';
+import { decodeBeginning } from '../../../../src/feed-format/read/decode-text';
+import { RecordExtractor } from '../../../../src/feed-format/read/extract';
+import { readHeader } from '../../../../src/feed-format/read/header';
+import { RecordScanner } from '../../../../src/feed-format/read/scan-record';
+import { trimText } from '../../../../src/feed-format/text';
 import { anyBytes } from '../../../support/arbitrary';
 import { casesFor } from '../../../support/fuzz';
 import { readFormatted } from '../../../support/read-by-format';
@@ -64,5 +70,41 @@ it('reads a file that the specification allows as the format of the same columns
       expect(strictly).toEqual(loosely);
     }),
     casesFor('files without a format', 200),
+  );
+});
+
+/** Whether all of a text reads alike by csv-parse, and by the scanner of the rows. */
+const isReadAlike = (file: Buffer) => !/[\f\v]|"[ \t]/.test(file.toString());
+
+it('reads the names of the header row as the scanner of the rows does', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      anyBytes.filter(isReadAlike),
+      fc.constantFrom(strictFormat, standard),
+      async (file, definition) => {
+        const text = decodeBeginning(file, definition, true);
+        const header = text && readHeader(text, definition);
+        if (!header || 'problem' in header) return;
+        const rows: string[] = [];
+        const extractor = new RecordExtractor<never>(
+          header,
+          (_place, row) => (rows.push(row), null),
+          () => null,
+        );
+        await extractor
+          .read(Readable.from([text]))
+          .next()
+          .catch(() => undefined);
+
+        const scanner = new RecordScanner(header.delimiter, Infinity, definition !== strictFormat);
+        scanner.begin(0);
+        scanner.scan(Buffer.from(rows[0]!), true);
+        const names = Array.from({ length: scanner.fieldCount }, (_, position) =>
+          trimText(scanner.field(position)!),
+        );
+        expect(names).toEqual(header.names);
+      },
+    ),
+    casesFor('header rows', 300),
   );
 });
