@@ -1,6 +1,7 @@
 import type { components } from '../../generated/openapi';
 import { detectMark } from './read/byte-order-mark';
 import { isUtf8 } from './read/decode-text';
+import { isGzip } from './read/unpack';
 
 type Code = components['schemas']['KnownFileHintCode'];
 
@@ -59,7 +60,7 @@ const startsWith = (bytes: Buffer, hex: string) => bytes.toString('hex', 0, hex.
 /** Detects formats by their signature. */
 function archiveOf(bytes: Buffer): Found {
   if (startsWith(bytes, 'd0cf11e0a1b11ae1')) return 'excel_97_workbook';
-  if (startsWith(bytes, '1f8b')) return 'gzip';
+  if (isGzip(bytes)) return 'gzip';
   if (startsWith(bytes, '255044462d')) return 'pdf';
   if (!startsWith(bytes, '504b0304') && !startsWith(bytes, '504b0506')) return undefined;
   const entries = zipEntries(bytes);
