@@ -12,8 +12,6 @@ export interface FeedFile {
 /** A part of a form: a field with its value, or the file. */
 export type Part = [name: string, value: string] | FeedFile;
 
-const boundary = 'boundary-of-the-form';
-
 /** Sends requests to a service, and writes the answers down. */
 export class Client {
   constructor(
@@ -44,9 +42,8 @@ export class Client {
 
   /** Sends a form with these parts, in their order. */
   sendForm(path: string, parts: readonly Part[]): Promise<Answer> {
-    const headers = { 'content-type': `multipart/form-data; boundary=${boundary}` };
     const title = parts.map((part) => (Array.isArray(part) ? part.join('=') : part.name)).join(', ');
-    return this.send('POST', path, { headers, body: formBody(parts) }, ` with ${title}`);
+    return this.send('POST', path, { body: formOf(parts) }, ` with ${title}`);
   }
 
   /** Gets all pages of a listing, but five at most. @returns their items */
@@ -70,13 +67,10 @@ export function parsed({ headers, body }: Answer): Record<string, unknown> {
   return JSON.parse(body.toString()) as Record<string, unknown>;
 }
 
-function formBody(parts: readonly Part[]): Buffer {
-  const pieces = parts.flatMap((part) => {
-    const head = Array.isArray(part)
-      ? `name="${part[0]}"`
-      : `name="file"; filename="${part.name}"\r\nContent-Type: ${part.mediaType ?? 'text/csv'}`;
-    const content = Array.isArray(part) ? part[1] : part.bytes;
-    return [`--${boundary}\r\nContent-Disposition: form-data; ${head}\r\n\r\n`, content, '\r\n'];
-  });
-  return Buffer.concat([...pieces, `--${boundary}--\r\n`].map((piece) => Buffer.from(piece as Uint8Array)));
+function formOf(parts: readonly Part[]): FormData {
+  const form = new FormData();
+  for (const part of parts)
+    if (Array.isArray(part)) form.append(...part);
+    else form.append('file', new Blob([part.bytes], { type: part.mediaType ?? 'text/csv' }), part.name);
+  return form;
 }

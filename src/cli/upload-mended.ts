@@ -6,6 +6,7 @@ import {
   mendedFile,
   NotRejects,
   RejectsReader,
+  statedCharset,
   type RejectsHead,
 } from '../feed-format/mended-feed';
 import { detectMark } from '../feed-format/read/byte-order-mark';
@@ -101,7 +102,7 @@ async function readBoth(
     path: `/jobs/${encodeURIComponent(jobId)}/rejects.csv`,
     headers: { accept: 'text/csv, application/json' },
     async save(content, headers) {
-      const charset = /charset=([^;]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8';
+      const charset = statedCharset(headers['content-type']);
       const readings = await readCorrected(file, feed, charset);
       const lines = new Set(readings.flatMap(({ rows }) => rows.map(lineOf)));
       const rejects = await readRows(content, feed, new TextDecoder(charset), lines);

@@ -60,6 +60,9 @@ export class RejectsReader {
   }
 }
 
+/** Returns the charset that the content type of a file of rejects states; UTF-8 if it states none. */
+export const statedCharset = (contentType = '') => /charset=([^;]+)/i.exec(contentType)?.[1] ?? 'utf-8';
+
 const openingPattern = /^([\r\n]*)"?_line"?([,;\t|])/;
 /** Characters of the first name with quotes and its delimiter. */
 const openingMax = 8;

@@ -1,3 +1,4 @@
+import { buffer } from 'node:stream/consumers';
 import { RecordScanner } from '../feed-format/read/scan-record';
 import { recordBytes } from '../feed-format/columns';
 import { detectMark, markBytesMax } from '../feed-format/read/byte-order-mark';
@@ -58,7 +59,7 @@ async function recordAt(
   const { key, start, sizeBytes } = position;
   const beginning = definition.strict
     ? Buffer.alloc(0)
-    : await readAll(objectStore, key, { start: 0, end: Math.min(markBytesMax, sizeBytes) - 1 });
+    : await buffer(await objectStore.get(key, { start: 0, end: Math.min(markBytesMax, sizeBytes) - 1 }));
   if (!isGzip(beginning)) {
     if (start >= sizeBytes) return undefined;
     const { encoding } = detectMark(beginning, definition);
@@ -113,16 +114,6 @@ async function scanRecord(
   if (!isWhole || bytes.length === 0) return undefined;
   text = Buffer.concat([text, decoder.end()]);
   return scanner.scan(text, true) === 'complete' ? found() : undefined;
-}
-
-async function readAll(
-  objectStore: ObjectStore,
-  key: string,
-  range: { start: number; end: number },
-): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of await objectStore.get(key, range)) chunks.push(chunk as Buffer);
-  return Buffer.concat(chunks);
 }
 
 async function takeBytes(source: AsyncGenerator<Buffer>, length: number): Promise<Buffer> {

@@ -5,6 +5,7 @@ import type { ReadDefinition } from '../../feed-format/format-definition';
 import {
   formatChange,
   RejectsReader,
+  statedCharset,
   type FormatChange,
   type RejectsHead,
 } from '../../feed-format/mended-feed';
@@ -159,8 +160,7 @@ async function definitionOf({ partner_name, format_name }: Feed): Promise<ReadDe
 }
 
 async function readRejects(file: Blob, feed: Feed, definition: ReadDefinition): Promise<Rejects> {
-  const charset = /charset=([^;]+)/i.exec(file.type)?.[1];
-  const decoder = new TextDecoder(charset);
+  const decoder = new TextDecoder(statedCharset(file.type));
   const source = file.stream().getReader();
   const reader = new RejectsReader(feed.format_name);
   const rows = new RejectedRows();

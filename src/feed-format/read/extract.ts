@@ -5,8 +5,7 @@ import { comparable } from './format-reading';
 import type { FeedHeader } from './header';
 import { isBlankRecord } from './header-names';
 import { shiftedOffsets, sourceEndOf, type TextOffsets } from './line-offsets';
-import { lineEndLength, RecordScanner } from './scan-record';
-import { UnclosedQuote } from './scan-record';
+import { lineEndLength, RecordScanner, UnclosedQuote } from './scan-record';
 
 /** Place of a record in its file. */
 export interface RecordPlace {
