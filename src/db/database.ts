@@ -1,8 +1,17 @@
 import knex, { type Knex } from 'knex';
-import { types, type Client, type ClientConfig, type CustomTypesConfig, type QueryConfig } from 'pg';
+import {
+  types,
+  type Client,
+  type ClientConfig,
+  type CustomTypesConfig,
+  type QueryConfig,
+  type QueryResult,
+  type QueryResultRow,
+} from 'pg';
 import type { Log } from '../shared/log';
 import { discardBroken, isReadTimeout, isSessionEnd, isUsable, serviceDialect } from './dialect';
 import { databaseConnectMilliseconds } from './cancel-statement';
+import type { Sql } from './sql';
 import {
   choosePreparing,
   faultOfName,
@@ -123,30 +132,36 @@ export function connectionOf(db: Database): Promise<Client> {
 }
 
 /**
- * Reads rows with an SQL statement, with `?` for each binding. For hot paths: knex's query builder takes longer than the rest of a
- * request that reads one row.
+ * Executes a statement, and returns its rows.
  * @param db - a pool, or a transaction
  * @param isPrepared - prepare the statement where `preparesStatements` allows it; only for few texts, with one best plan for all
  *   values. Statements of a transaction are never prepared: one that fails could not be repeated
  */
-export function queryRows<Row>(
-  db: Database,
-  sql: string,
-  bindings: readonly Knex.Value[],
-  isPrepared = false,
-): Promise<Row[]> {
+export async function queryRows<Row>(db: Database, statement: Sql, isPrepared = false): Promise<Row[]> {
+  return (await execute<Row>(db, statement, isPrepared)).rows;
+}
+
+/** Executes a statement. @returns the number of rows that it has changed */
+export async function changeRows(db: Database, statement: Sql): Promise<number> {
+  return (await execute(db, statement, false)).rowCount!;
+}
+
+/** Knex's query builder takes longer than the rest of a request that reads one row. */
+function execute<Row>(db: Database, { sql, bindings }: Sql, isPrepared: boolean): Promise<Executed<Row>> {
   const { client, isTransaction = false } = db as { client: Knex.Client; isTransaction?: boolean };
   const position = (text: string) => client.positionBindings(text) as string;
   const prepared = isPrepared && !isTransaction ? prepareStatement(sql, position) : undefined;
   return executeStatement(db, prepared ?? { text: position(sql) }, bindings);
 }
 
+type Executed<Row> = Pick<QueryResult, 'rowCount'> & { rows: Row[] };
+
 /** Executes a statement. If a prepared one failed because of its name, it is repeated without. */
 async function executeStatement<Row>(
   db: Database,
   statement: { text: string } | PreparedStatement,
   bindings: readonly Knex.Value[],
-): Promise<Row[]> {
+): Promise<Executed<Row>> {
   const client = db.client as Knex.Client;
   const connection = await connectionOf(db);
   const settings = settingsOf.get(connection)!;
@@ -163,7 +178,7 @@ async function executeStatement<Row>(
       values: bindings as unknown[],
       query_timeout: queryMilliseconds,
     };
-    return (await connection.query(query)).rows as Row[];
+    return await connection.query<Row & QueryResultRow>(query);
   } catch (error) {
     await discardBroken(connection, error);
     fault = prepared && faultOfName(error);
@@ -175,9 +190,9 @@ async function executeStatement<Row>(
     settings.preparesStatements = false;
     settings.onLost();
   }
-  const rows = await executeStatement<Row>(db, { text }, bindings);
+  const executed = await executeStatement<Row>(db, { text }, bindings);
   if (fault === 'stale') replaceStatement(prepared!);
-  return rows;
+  return executed;
 }
 
 const connectionLost = new Set([

@@ -22,8 +22,7 @@ async function findOwners(
 ): Promise<(ProductOwner | undefined)[]> {
   const rows = await queryRows<ProductOwner | Record<keyof ProductOwner, null>>(
     db,
-    'select partner_id, partner_name from partners_of_products(?) order by place',
-    [productIds as number[]],
+    sql`select partner_id, partner_name from partners_of_products(${productIds as number[]}) order by place`,
     true,
   );
   return rows.map((row) => (row.partner_id === null ? undefined : row));
@@ -47,8 +46,8 @@ export async function readProduct<Row>(
 ): Promise<(Row & Pick<ProductOwner, 'partner_name'>) | undefined> {
   const [row] = await queryRows<Row & Pick<ProductOwner, 'partner_name'>>(
     db,
-    `select partner_name, ${columns} from (select partner_name, (product).* from product_by_number(?)) as products`,
-    [productId],
+    sql`select partner_name, ${raw(columns)}
+      from (select partner_name, (product).* from product_by_number(${productId})) as products`,
     true,
   );
   return row;
@@ -113,7 +112,7 @@ async function readOfPartners<Row>(
   if (productIds.length === 0) return [];
   const statement = sql`
     select ${raw(columns)} from products where partner_id = any (${partnerIds}) and product_id = any (${productIds})`;
-  return queryRows<Row>(db, statement.sql, statement.bindings);
+  return queryRows<Row>(db, statement);
 }
 
 /** Products of a partner for a statement that joins them with local tables. */
@@ -137,9 +136,9 @@ const sourceOf = (rows: string | null): ProductSource => ({
  */
 export async function productsFor(db: Database, partnerId: number, condition: Sql): Promise<ProductSource> {
   if (!(await isDistributed(db))) return localTable;
-  const { sql: text, bindings } = sql`
+  const statement = sql`
     select cast(json_agg(products) as text) as rows from products where partner_id = ${partnerId} and ${condition}`;
-  const [read] = await queryRows<{ rows: string | null }>(db, text, bindings);
+  const [read] = await queryRows<{ rows: string | null }>(db, statement);
   return sourceOf(read!.rows);
 }
 
@@ -161,7 +160,7 @@ export async function readPart(
   partnerId: number,
   { isNext, matches, size, limit }: { isNext: Sql; matches: Sql; size: number; limit: number },
 ): Promise<ShardPart> {
-  const { sql: text, bindings } = sql`
+  const statement = sql`
     with part as materialized (
       select max(product_id) as last_id, count(*) = ${raw(size)} as is_full
       from (
@@ -176,7 +175,7 @@ export async function readPart(
       case when count(*) = ${raw(limit)} then max(product_id)
         else (select last_id from part where is_full) end as "lastId"
     from match`;
-  const [read] = await queryRows<{ rows: string | null; lastId: number | null }>(db, text, bindings);
+  const [read] = await queryRows<{ rows: string | null; lastId: number | null }>(db, statement);
   const { rows, lastId } = read!;
   return { products: sourceOf(rows), ...(lastId !== null && { lastId }) };
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { queryRows, type Database } from './database';
+import { sql, raw } from './sql';
 
 export const databaseTimeouts = {
   /**
@@ -53,17 +54,17 @@ function timeoutsOf(kind: TransactionKind): { statement: number; lock: number; i
 async function setTimeouts(trx: Knex.Transaction, kind: TransactionKind): Promise<void> {
   const { statement, lock, idle } = timeoutsOf(kind);
   const { idleSeconds, intervalSeconds, count } = databaseKeepAlive;
-  const sql = `
-    select set_config('statement_timeout', ?, true), set_config('lock_timeout', ?, true),
-      set_config('idle_in_transaction_session_timeout', ?, true),
-      set_config('tcp_keepalives_idle', '${idleSeconds}', true),
-      set_config('tcp_keepalives_interval', '${intervalSeconds}', true),
-      set_config('tcp_keepalives_count', '${count}', true),
+  const settings = sql`
+    select set_config('statement_timeout', ${String(statement)}, true), set_config('lock_timeout', ${String(lock)}, true),
+      set_config('idle_in_transaction_session_timeout', ${String(idle)}, true),
+      set_config('tcp_keepalives_idle', '${raw(idleSeconds)}', true),
+      set_config('tcp_keepalives_interval', '${raw(intervalSeconds)}', true),
+      set_config('tcp_keepalives_count', '${raw(count)}', true),
       case when version() like '%linux%' then
-        set_config('client_connection_check_interval', '${clientCheckMilliseconds}', true)
+        set_config('client_connection_check_interval', '${raw(clientCheckMilliseconds)}', true)
       end
   `;
-  await queryRows(trx, sql, [statement, lock, idle].map(String));
+  await queryRows(trx, settings);
 }
 
 /**

@@ -120,7 +120,7 @@ export async function keepAnswer(
   responseBody: object,
 ): Promise<void> {
   const bindings = [...claimBindings([request]).kept, keepJson(responseBody)];
-  await queryRows(trx, keepOneSql, bindings as Knex.Value[]);
+  await queryRows(trx, { sql: keepOneSql, bindings: bindings as Knex.Value[] });
 }
 
 const keepOneSql = keepAnswersSql('select 1 as request_index, cast(? as json) as body');

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import type { Caller } from '../shared/caller';
 import { unauthorized } from '../shared/errors';
 
@@ -61,9 +62,9 @@ export type KeyInUse = Pick<
 export async function findKeyInUse(db: Database, digest: Buffer): Promise<KeyInUse | undefined> {
   const [key] = await queryRows<KeyInUse>(
     db,
-    `select api_key_id, key_name, partner_name, is_read_only, expires_at from api_keys
-     where key_digest in (?, ?) and revoked_at is null and (expires_at is null or expires_at > now())`,
-    [digest, limitedDigest(digest)],
+    sql`select api_key_id, key_name, partner_name, is_read_only, expires_at from api_keys
+     where key_digest in (${digest}, ${limitedDigest(digest)}) and revoked_at is null
+       and (expires_at is null or expires_at > now())`,
     true,
   );
   return key;
@@ -82,11 +83,11 @@ export async function requireKeyInUse(
   // Not `now()`: the transaction may be older than the expiry.
   const rows = await queryRows(
     trx,
-    `select from api_keys
-     where key_digest in (?, ?) and revoked_at is null and (expires_at is null or expires_at > clock_timestamp())
-       and partner_name is not distinct from ?
+    sql`select from api_keys
+     where key_digest in (${keyDigest}, ${limitedDigest(keyDigest)}) and revoked_at is null
+       and (expires_at is null or expires_at > clock_timestamp())
+       and partner_name is not distinct from ${partnerName}
      for share`,
-    [keyDigest, limitedDigest(keyDigest), partnerName],
   );
   if (rows.length === 0) throw unauthorized();
 }

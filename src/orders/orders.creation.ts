@@ -139,8 +139,8 @@ export async function createOrders(
   orders: readonly RequestedOrder[],
   defaultCurrency: string,
 ): Promise<Creation[]> {
-  const bindings = [...givenBindings(orders), ...lineBindings(orders, defaultCurrency)];
-  const rows = await queryRows<CreationRow>(db, createOrdersSql, bindings as Knex.Value[], true);
+  const bindings = [...givenBindings(orders), ...lineBindings(orders, defaultCurrency)] as Knex.Value[];
+  const rows = await queryRows<CreationRow>(db, { sql: createOrdersSql, bindings }, true);
   const created = new Array<Creation>(orders.length);
   for (const row of rows) created[row.given_order - 1] = creationOf(row, orders);
   return created;
@@ -158,13 +158,13 @@ export async function createKeyedOrders(
   defaultCurrency: string,
 ): Promise<(Creation | ClaimRow)[]> {
   const { claims, kept } = claimBindings(orders);
-  const bindings = [...claims, ...givenBindings(orders), ...lineBindings(orders, defaultCurrency), ...kept];
-  const rows = await queryRows<CreationRow & ClaimRow>(
-    db,
-    createKeyedOrdersSql,
-    bindings as Knex.Value[],
-    true,
-  );
+  const bindings = [
+    ...claims,
+    ...givenBindings(orders),
+    ...lineBindings(orders, defaultCurrency),
+    ...kept,
+  ] as Knex.Value[];
+  const rows = await queryRows<CreationRow & ClaimRow>(db, { sql: createKeyedOrdersSql, bindings }, true);
   const created = new Array<Creation | ClaimRow>(orders.length);
   for (const row of rows) {
     const isOpen = row.is_claimed && row.answered_digest === null;

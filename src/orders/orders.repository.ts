@@ -25,7 +25,7 @@ export async function findOrder(
 ): Promise<OrderRow | undefined> {
   const statement = sql`
     select orders.order_id, body from orders ${withBody} where orders.order_id = ${orderId} and ${within(scope)}`;
-  const [order] = await queryRows<OrderRow>(db, statement.sql, statement.bindings);
+  const [order] = await queryRows<OrderRow>(db, statement);
   return order;
 }
 
@@ -39,7 +39,7 @@ export async function getOrder(db: Database, id: string, scope: PartnerScope): P
 
 export async function orderExists(db: Database, orderId: number, scope: PartnerScope): Promise<boolean> {
   const statement = sql`select from orders where order_id = ${orderId} and ${within(scope)}`;
-  return (await queryRows(db, statement.sql, statement.bindings)).length > 0;
+  return (await queryRows(db, statement)).length > 0;
 }
 
 const within = (partnerName: PartnerScope | undefined): Sql =>
@@ -78,6 +78,6 @@ export async function listOrders(db: Database, listing: OrderListing): Promise<P
     )
     select order_id, body, (select count(*) from listed_order) as found
     from page where place = 1 or place > 1 and bytes <= ${pageBytesMax} order by place`;
-  const rows = await queryRows<Found<OrderRow>>(db, statement.sql, statement.bindings);
+  const rows = await queryRows<Found<OrderRow>>(db, statement);
   return toPage(rows, limit, ({ order_id }) => formatId('OR', order_id));
 }

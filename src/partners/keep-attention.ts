@@ -235,11 +235,11 @@ const lockReasonsSql = ({ sql: which, bindings }: Sql): Sql => ({
 export async function keepAttention(db: Database, which: Sql): Promise<void> {
   const ids = await readPartnerIds(db, lockReasonsSql(which));
   // Named bindings would take knex longer than the statement takes PostgreSQL.
-  if (ids.length > 0) await queryRows(db, keepSql, [ids, ids, ids]);
+  if (ids.length > 0) await queryRows(db, { sql: keepSql, bindings: [ids, ids, ids] });
 }
 
-async function readPartnerIds(db: Database, { sql: text, bindings }: Sql): Promise<number[]> {
-  const rows = await queryRows<{ partner_id: number }>(db, text, bindings);
+async function readPartnerIds(db: Database, which: Sql): Promise<number[]> {
+  const rows = await queryRows<{ partner_id: number }>(db, which);
   return rows.map(({ partner_id }) => partner_id);
 }
 

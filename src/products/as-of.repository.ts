@@ -38,7 +38,7 @@ export async function findMoment(db: Database, partner: Sql, at: Micros): Promis
         where change.partner_id = asked.partner_id and change.pruned_at is not null
       ) as pruned
     where began.run_id = 0`;
-  const [moment] = await queryRows<Moment>(db, statement.sql, statement.bindings);
+  const [moment] = await queryRows<Moment>(db, statement);
   return moment!;
 }
 
@@ -67,7 +67,7 @@ export async function findProductAt(
   const isAsked = (asked: Sql) => sql`${asked} = ${productId}`;
   const products = await productsFor(db, moment.partnerId, isAsked(raw('product_id')));
   const statement = productsAt(moment, products, isAsked, raw('true'), 1);
-  const [row] = await queryRows<ProductRow>(db, statement.sql, statement.bindings);
+  const [row] = await queryRows<ProductRow>(db, statement);
   return row;
 }
 
@@ -90,7 +90,7 @@ export async function findProductsAt(
     productsAt(moment, localTable, isAfter(page.afterProductId), valuesOf(filter, 'in_force'), page.limit),
     page.limit,
   );
-  return queryRows<ProductRow>(db, statement.sql, statement.bindings);
+  return queryRows<ProductRow>(db, statement);
 }
 
 /** The condition that a row has the values of a filter. */
@@ -136,7 +136,7 @@ async function findOnShard(
       partAt(moment, products, isInPart, valuesOf(filter, 'in_force'), limit),
       limit,
     );
-    rows.push(...(await queryRows<ProductRow>(db, statement.sql, statement.bindings)));
+    rows.push(...(await queryRows<ProductRow>(db, statement)));
     if (lastId === undefined || rows.length === page.limit) return rows;
     after = lastId;
   }
@@ -145,10 +145,10 @@ async function findOnShard(
 /** The condition that a change of the partner up to the moment wrote a product last. */
 async function begunBefore(db: Database, { partnerId, nextRunId, at }: KnownMoment): Promise<Sql> {
   // Numbers of partners that were merged are not in the order of their times.
-  const { sql: statement, bindings } = sql`
+  const statement = sql`
     select run_id from catalog_versions
     where partner_id = ${partnerId} and run_id >= ${nextRunId} and effective_at <= cast(${formatMicros(at)} as timestamptz)`;
-  const earlier = await queryRows<{ run_id: number }>(db, statement, bindings);
+  const earlier = await queryRows<{ run_id: number }>(db, statement);
   const runIds = earlier.map(({ run_id }) => run_id);
   return sql`(run_id is null or run_id < ${nextRunId} or run_id = any (${runIds}))
     and created_at <= cast(${formatMicros(at)} as timestamptz)`;

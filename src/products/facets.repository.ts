@@ -41,5 +41,5 @@ export async function listFacets(
     ) as counted
     order by matching desc, value
     limit ${raw(facetsMax)}`;
-  return queryRows<Facet>(db, statement.sql, statement.bindings);
+  return queryRows<Facet>(db, statement);
 }

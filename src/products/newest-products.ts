@@ -39,10 +39,10 @@ export async function readNewest(
 ): Promise<Newest> {
   const insertions = await queryRows<Insertion>(
     db,
-    `select partner_id, partner_name, created_at, cast(created_at as text) as created_text, products
+    sql`select partner_id, partner_name, created_at, cast(created_at as text) as created_text, products
      from product_insertions left join partners using (partner_id)
-     where created_at <= cast(? as timestamptz) order by created_at desc limit ${insertionsMax}`,
-    [afterCreatedAt ?? 'infinity'],
+     where created_at <= cast(${afterCreatedAt ?? 'infinity'} as timestamptz) order by created_at desc
+     limit ${raw(insertionsMax)}`,
     true,
   );
   const [latest] = insertions;
@@ -62,7 +62,7 @@ export async function readNewest(
     where ${ofPartners} and created_at <= cast(${until} as timestamptz) and ${where}
     order by created_at desc, product_id desc limit ${raw(limit)}`;
   const isUsual = others.length === 0 && filters.length <= 1 && limit === usualLimit;
-  const rows = await queryRows<ShardRow>(db, statement.sql, statement.bindings, isUsual);
+  const rows = await queryRows<ShardRow>(db, statement, isUsual);
   const isWhole = next === undefined || (rows.length === limit && isBeforeNext(rows.at(-1)!.created_at));
   const names = new Map(insertions.map(({ partner_id, partner_name }) => [partner_id, partner_name]));
   return isWhole ? { products: withNames(rows, names) } : { until };

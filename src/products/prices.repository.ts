@@ -134,5 +134,5 @@ async function readPeriods(
       end as valid_to
     ) as ending
     order by run_id`;
-  return queryRows<PeriodRow>(db, statement.sql, statement.bindings);
+  return queryRows<PeriodRow>(db, statement);
 }

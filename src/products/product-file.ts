@@ -111,7 +111,11 @@ function cellsOf(writer: FormatWriter, row: FileRow, { strict }: ReadDefinition)
 async function* readActiveProducts(db: Database, partnerId: number): AsyncGenerator<FileRow[]> {
   let after = 0;
   for (;;) {
-    const rows: Found<FileRow>[] = await queryRows<Found<FileRow>>(db, batchSql, [partnerId, after], true);
+    const rows: Found<FileRow>[] = await queryRows<Found<FileRow>>(
+      db,
+      { sql: batchSql, bindings: [partnerId, after] },
+      true,
+    );
     yield rows;
     const last = rows.at(-1);
     if (!last || last.found === rows.length) break;

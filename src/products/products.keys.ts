@@ -175,7 +175,7 @@ async function readPage(db: Database, search: KeyedSearch, tables: Sql): Promise
     from state left join page on true left join products using (partner_id, product_id)
     order by ${orderOf(search)}`;
   const page = withoutExcessSql(statement, search.limit, 'state, partner_name');
-  const rows = await queryRows<PageRow>(db, page.sql, page.bindings, isUsual(search));
+  const rows = await queryRows<PageRow>(db, page, isUsual(search));
   return {
     state: rows[0]?.state ?? null,
     products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),

@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { isDistributed } from '../db/layout';
 import { pageBytesMax } from '../db/page';
-import { raw, sql, type Sql } from '../db/sql';
+import { listOf, raw, sql, type Sql } from '../db/sql';
 import type { Settled } from '../shared/batcher';
 import type { PartnerScope } from '../shared/caller';
 import { formatId } from '../shared/ids';
@@ -140,8 +140,7 @@ async function readByIndex(
   const parameters = Array.from({ length: prepared }, (_, at) => numbers[Math.min(at, numbers.length - 1)]!);
   const rows = await queryRows<ProductRow>(
     db,
-    `select ${rowColumns} from products where product_id in (${parameters.map(() => '?').join(', ')})`,
-    parameters,
+    sql`select ${raw(rowColumns)} from products where product_id in (${listOf(parameters.map((number) => sql`${number}`))})`,
     true,
   );
   return new Map(rows.map((row) => [row.product_id, { result: row }]));
@@ -159,11 +158,11 @@ export async function lockActiveProduct(
   trx: Database,
   { productId, scope }: AskedProduct,
 ): Promise<number | undefined> {
-  const { sql: statement, bindings } = sql`
+  const statement = sql`
     select partner_id from products
     where product_id = ${productId} and withdrawn_at is null and ${await ofOwner(trx, { productId, scope })}
     for no key update`;
-  const [active] = await queryRows<{ partner_id: number }>(trx, statement, bindings);
+  const [active] = await queryRows<{ partner_id: number }>(trx, statement);
   return active?.partner_id;
 }
 
@@ -174,10 +173,10 @@ export async function markWithdrawn(
   trx: Database,
   { productId, partnerId, runId }: { productId: number; partnerId: number; runId: number },
 ): Promise<void> {
-  const { sql: statement, bindings } = sql`
+  const statement = sql`
     update products set withdrawn_at = statement_timestamp(), run_id = ${runId}
     where product_id = ${productId} and partner_id = ${partnerId}`;
-  await queryRows(trx, statement, bindings);
+  await queryRows(trx, statement);
 }
 
 /** Where a page by time begins. @returns undefined if the caller has no such product */
@@ -190,9 +189,9 @@ export async function findStart(
     const start = await readProduct<{ afterCreatedAt: string }>(db, createdAt, productId);
     return start && (scope === null || scope === start.partner_name) ? start : undefined;
   }
-  const { sql: statement, bindings } = sql`
+  const statement = sql`
     select from products where product_id = ${productId} and ${isWithin(scope)}`;
-  const [start] = await queryRows<object>(db, statement, bindings, true);
+  const [start] = await queryRows<object>(db, statement, true);
   return start;
 }
 

@@ -62,7 +62,7 @@ export function isFewSql(search: Search, max: number): Sql {
 async function areFew(db: Database, search: RowSearch, max: number): Promise<boolean> {
   const statement = sql`
     with partner as materialized (${partnersSql(search)}), ${isFewSql(search, max)} select state from state`;
-  const [row] = await queryRows<{ state: boolean }>(db, statement.sql, statement.bindings);
+  const [row] = await queryRows<{ state: boolean }>(db, statement);
   return row!.state;
 }
 
@@ -80,7 +80,7 @@ function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow
     ) as products
     where ${matches(search)} order by ${orderBy} limit ${raw(search.limit)}`;
   const page = withoutExcessSql(statement, search.limit);
-  return queryRows<ProductRow>(db, page.sql, page.bindings, isUsual(search) && rows < manyProducts);
+  return queryRows<ProductRow>(db, page, isUsual(search) && rows < manyProducts);
 }
 
 /**
@@ -100,5 +100,5 @@ export function sortMatches(
     order by ${orderOf(search)}
     limit ${raw(search.limit)}`;
   const page = withoutExcessSql(statement, search.limit);
-  return queryRows<ProductRow>(db, page.sql, page.bindings);
+  return queryRows<ProductRow>(db, page);
 }

@@ -11,7 +11,7 @@ const charactersMin = 2;
  */
 export async function searchWords(db: Database, q: string | undefined): Promise<string[] | undefined> {
   if (q === undefined) return undefined;
-  const [row] = await queryRows<{ words: string[] }>(db, 'select search_words(?) as words', [q], true);
+  const [row] = await queryRows<{ words: string[] }>(db, sql`select search_words(${q}) as words`, true);
   const { words } = row!;
   const error = (type: string, msg: string) => invalidShape([{ type, loc: ['query', 'q'], msg, input: q }]);
   if (words.length > wordsMax) throw error('too_many_words', `Text should have at most ${wordsMax} words`);
@@ -64,11 +64,7 @@ export async function findByWords(
   const statement = sql`
     select partner_id, product_id from product_words
     where ${haveWords(words)} and ${ofPartner} limit ${max + 1}`;
-  const rows = await queryRows<{ partner_id: number; product_id: number }>(
-    db,
-    statement.sql,
-    statement.bindings,
-  );
+  const rows = await queryRows<{ partner_id: number; product_id: number }>(db, statement);
   if (rows.length > max) return undefined;
   return {
     partnerIds: rows.map(({ partner_id }) => partner_id),
@@ -84,7 +80,7 @@ export async function haveMany(
   max: number,
 ): Promise<boolean> {
   const statement = sql`select from product_words where ${haveWords(words)} and ${ofPartner} limit ${max + 1}`;
-  return (await queryRows(db, statement.sql, statement.bindings)).length > max;
+  return (await queryRows(db, statement)).length > max;
 }
 
 /** Returns the condition that a product is one of the matches, which the planner reads by their keys. */

@@ -65,7 +65,7 @@ async function findExtent(db: Database, { partner }: Pick<Search, 'partner'>): P
     ? sql`select partner_id, partner_name, ${raw(horizon)} from partners where partner_id = ${partner}`
     : raw(`select ${horizon}`);
   type Found = ProductOwner & { horizon: string | null };
-  const [found] = await queryRows<Found>(db, statement.sql, statement.bindings, true);
+  const [found] = await queryRows<Found>(db, statement, true);
   return found && { horizon: found.horizon, ...(partner && { partner: found }) };
 }
 
@@ -127,7 +127,7 @@ function readFlat(db: Database, { partner, where }: Place, orderBy: Sql, limit: 
   const condition = allOf(partner ? [ofPartner(partner), ...where] : where);
   const statement = sql`select ${columns} from products where ${condition} order by ${orderBy} limit ${raw(limit)}`;
   const page = partner ? withoutExcessSql(statement, limit, 'partner_id') : statement;
-  return queryRows<ShardRow>(db, page.sql, page.bindings);
+  return queryRows<ShardRow>(db, page);
 }
 
 /** Orders by keys, in the direction of the search. */
@@ -151,7 +151,7 @@ function sortByWords(db: Database, place: Place, words: readonly string[]): Prom
       limit 1
     ) as page
     order by ${order} limit ${raw(search.limit)}`;
-  return queryRows<ShardRow>(db, statement.sql, statement.bindings);
+  return queryRows<ShardRow>(db, statement);
 }
 
 /**
@@ -172,7 +172,7 @@ function readMerged(
       order by ${order} limit ${raw(limit)}
     ) as page
     order by ${order} limit ${raw(limit)}`;
-  return queryRows<ShardRow>(db, statement.sql, statement.bindings);
+  return queryRows<ShardRow>(db, statement);
 }
 
 /** Fields of which many products have the same value: a page takes several statements. */
@@ -249,6 +249,6 @@ async function listKeys(db: Database, place: Place, key: string): Promise<string
         select ${raw(key)} as key from products where products.partner_id = partner.partner_id and ${condition} order by ${order}
       ) as first_key
       order by ${order}`;
-  const rows = await queryRows<{ key: string }>(db, statement.sql, statement.bindings);
+  const rows = await queryRows<{ key: string }>(db, statement);
   return rows.map((row) => row.key);
 }

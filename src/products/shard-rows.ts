@@ -1,4 +1,5 @@
 import { queryRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import type { ProductRow } from './products.repository';
 
 /** A product as its shard has it. */
@@ -10,8 +11,7 @@ export async function namePartners(db: Database, rows: readonly ShardRow[]): Pro
   const partnerIds = [...new Set(rows.map(({ partner_id }) => partner_id))];
   const partners = await queryRows<{ partner_id: number; partner_name: string }>(
     db,
-    'select partner_id, partner_name from partners where partner_id = any (?)',
-    [partnerIds],
+    sql`select partner_id, partner_name from partners where partner_id = any (${partnerIds})`,
     true,
   );
   return withNames(rows, new Map(partners.map(({ partner_id, partner_name }) => [partner_id, partner_name])));

@@ -76,7 +76,7 @@ async function findPartnerOnShards(
   const key = sql`(partner_id, product_id) = (${partnerId}, ${productId})`;
   for (const table of ['product_versions', 'products']) {
     const statement = sql`select from ${raw(table)} where ${key}`;
-    if ((await queryRows(db, statement.sql, statement.bindings)).length > 0) return partnerId;
+    if ((await queryRows(db, statement)).length > 0) return partnerId;
   }
   return null;
 }
@@ -87,7 +87,7 @@ export async function findPartnerOfProduct(
   scope: PartnerScope,
 ): Promise<number | undefined> {
   const statement = sql`select ${await partnerOfProduct(db, productId, scope)} as partner_id`;
-  const [row] = await queryRows<{ partner_id: number | null }>(db, statement.sql, statement.bindings, true);
+  const [row] = await queryRows<{ partner_id: number | null }>(db, statement, true);
   return row?.partner_id ?? undefined;
 }
 
@@ -163,6 +163,7 @@ async function readVersions(
     join catalog_versions as began on began.run_id = version.run_id
     left join catalog_versions as ended on ended.run_id = version.until_run_id
     order by version.run_id ${direction} ${limited}`;
-  const text = limit === undefined ? statement.sql : boundedPageSql(statement.sql, limit, 2);
-  return queryRows<Found<VersionRow>>(db, text, statement.bindings);
+  const bounded =
+    limit === undefined ? statement : { ...statement, sql: boundedPageSql(statement.sql, limit, 2) };
+  return queryRows<Found<VersionRow>>(db, bounded);
 }

@@ -55,7 +55,7 @@ export async function locateProduct(
     select ${raw(locationOf('products'))}
     from ${products.as('products')} left join feeds using (feed_id)
     where ${isProduct} and ${scope === null ? raw('true') : sql`products.partner_id = (select partner_id from partners where partner_name = ${scope})`}`;
-  const [location] = await queryRows<RecordLocation>(db, statement.sql, statement.bindings);
+  const [location] = await queryRows<RecordLocation>(db, statement);
   return location;
 }
 

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { ClientBase } from 'pg';
 import { isDatabaseUnavailable, openDatabase, queryRows, type Database } from '../../src/db/database';
+import { sql } from '../../src/db/sql';
 import { afterFile } from '../support/harness';
 import { createTestDatabase } from '../support/databases';
 
@@ -116,7 +117,7 @@ describe('queryRows', () => {
       await trx.raw('create temporary table own (number bigint) on commit drop');
       await trx.raw('insert into own values (1), (2), (3)');
       db.on('query', note);
-      return queryRows(trx, 'select number from own where number > ? and number < ?', [1, 3]);
+      return queryRows(trx, sql`select number from own where number > ${1} and number < ${3}`);
     });
     db.off('query', note);
 
@@ -125,14 +126,14 @@ describe('queryRows', () => {
   });
 
   it('times out, releases its connection, and discards a broken one', async () => {
-    const slow = await queryRows(db, 'select pg_sleep(?)', [2]).then(() => 'no error', theError);
+    const slow = await queryRows(db, sql`select pg_sleep(${2})`).then(() => 'no error', theError);
     expect(isDatabaseUnavailable(slow)).toBe(true);
 
-    const wrong = await queryRows(db, 'select ? / 0', [1]).then(() => 'no error', theError);
+    const wrong = await queryRows(db, sql`select ${1} / 0`).then(() => 'no error', theError);
     expect(wrong).toMatchObject({ code: '22012' });
     expect(isDatabaseUnavailable(wrong)).toBe(false);
 
     // There is only one connection.
-    expect(await queryRows(db, 'select ?::int as one', [1])).toEqual([{ one: 1 }]);
+    expect(await queryRows(db, sql`select ${1}::int as one`)).toEqual([{ one: 1 }]);
   });
 });

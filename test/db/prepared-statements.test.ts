@@ -8,6 +8,7 @@ import {
   type Database,
   type DatabaseAddress,
 } from '../../src/db/database';
+import { raw, sql } from '../../src/db/sql';
 import { analyzeGrownTables } from '../../src/db/grown-tables';
 import { migrateToLatest } from '../../src/db/migrate';
 import type { Preparing } from '../../src/db/prepared-statements';
@@ -73,7 +74,7 @@ function openPool(
   return { db, said };
 }
 
-const look = 'select number, note from numbers where number in (?, ?)';
+const look = sql`select number, note from numbers where number in (${7}, ${8})`;
 
 /** Reads on all connections at once until `work` is done, and once more. */
 async function readDuring(
@@ -83,7 +84,7 @@ async function readDuring(
   let isOver = false;
   const read = async () => {
     for (let last = false; ; last = isOver) {
-      const rows = await queryRows<{ number: unknown; note: string }>(db, look, [7, 8], true);
+      const rows = await queryRows<{ number: unknown; note: string }>(db, look, true);
       expect(rows.map(({ number }) => String(number))).toEqual(['7']);
       if (last) return;
     }
@@ -110,9 +111,8 @@ async function preparedNames(db: Database, count: number): Promise<string[]> {
 async function rowsReadBy(db: Database): Promise<Record<string, number>> {
   const countReads = async () => {
     await db.raw('select pg_stat_force_next_flush()');
-    const countSql =
-      "select seq_tup_read + idx_tup_fetch as reads from pg_stat_user_tables where relname = 'products'";
-    return (await queryRows<{ reads: number }>(db, countSql, []))[0]!.reads;
+    const countSql = sql`select seq_tup_read + idx_tup_fetch as reads from pg_stat_user_tables where relname = 'products'`;
+    return (await queryRows<{ reads: number }>(db, countSql))[0]!.reads;
   };
   const most: Record<string, number> = {};
   const measure = async (what: string, work: () => Promise<unknown>) => {
@@ -169,16 +169,16 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
         const alter = `alter table numbers alter column number type ${type} using number::${type}`;
         await readDuring(db, () => server.ask(alter));
       }
-      const rows = await queryRows(db, look, [7, 8], true);
+      const rows = await queryRows(db, look, true);
 
       expect(rows).toEqual([{ number: 7, note: 'seven' }]);
       expect(said).toEqual([choices[way]]);
     });
 
     it('statements of a transaction have no names: a failed one would end it', async () => {
-      const statement = `select note from numbers where number = ? and true`;
+      const statement = sql`select note from numbers where number = ${7} and true`;
       const names = await db.transaction(async (trx) => {
-        expect(await queryRows(trx, statement, [7], true)).toEqual([{ note: 'seven' }]);
+        expect(await queryRows(trx, statement, true)).toEqual([{ note: 'seven' }]);
         return trx('pg_prepared_statements').where('statement', 'like', '%and true%').pluck<string[]>('name');
       });
 
@@ -228,10 +228,10 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       const address = { ...server.address, ...pooler.address };
       const { db } = openPool(address, { preparesStatements: true, connectionsMax: 1 });
       // Its only client gets the same session again.
-      await queryRows(db, look, [7, 8], true);
+      await queryRows(db, look, true);
       await change(pooler, 200);
 
-      expect(await queryRows(db, look, [7, 8], true)).toEqual([{ number: 7, note: 'seven' }]);
+      expect(await queryRows(db, look, true)).toEqual([{ number: 7, note: 'seven' }]);
     });
   });
 
@@ -250,7 +250,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
     const read = async () => {
       while (!isOver) {
         try {
-          await queryRows(db, look, [7, 8], true);
+          await queryRows(db, look, true);
         } catch (error) {
           if (!isDatabaseUnavailable(error)) errors.push(error);
           await sleep(5);
@@ -292,9 +292,9 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
   describe('plans', () => {
     /** The plan by which the only connection of a pool executes the statement. */
     async function planOf(db: Database): Promise<string> {
-      const named = "select name from pg_prepared_statements where statement like '%grown%'";
-      const [prepared] = await queryRows<{ name: string }>(db, named, []);
-      const rows = await queryRows<Record<string, string>>(db, `explain execute "${prepared!.name}"(7)`, []);
+      const named = sql`select name from pg_prepared_statements where statement like '%grown%'`;
+      const [prepared] = await queryRows<{ name: string }>(db, named);
+      const rows = await queryRows<Record<string, string>>(db, raw(`explain execute "${prepared!.name}"(7)`));
       return rows.map((row) => row['QUERY PLAN']).join('\n');
     }
 
@@ -304,7 +304,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
         create table grown (number bigint primary key) with (autovacuum_enabled = off);
         insert into grown values (7);
         analyze`);
-      const read = () => queryRows(db, 'select number from grown where number = ?', [7], true);
+      const read = () => queryRows(db, sql`select number from grown where number = ${7}`, true);
       // PostgreSQL keeps a plan from the sixth execution on.
       for (let time = 0; time < 6; time++) await read();
       const loader = new Client(server.address);
@@ -321,10 +321,10 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
 
       expect(plan).toMatch(/Index (Only )?Scan|Bitmap/);
       // Its rows are counted once they can be seen, as soon as the loader's session has reported them.
-      const rows = "select reltuples as rows from pg_class where relname = 'grown'";
+      const rows = raw("select reltuples as rows from pg_class where relname = 'grown'");
       await eventually('the table is analyzed again', async () => {
         await analyzeGrownTables(db);
-        return (await queryRows<{ rows: number }>(db, rows, []))[0]!.rows > 49_000;
+        return (await queryRows<{ rows: number }>(db, rows))[0]!.rows > 49_000;
       });
       expect(await analyzeGrownTables(db)).toEqual([]);
     });

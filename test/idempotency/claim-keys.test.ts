@@ -31,7 +31,10 @@ describe('a claim of keys', () => {
     const request = requestOf('late');
     const held = await other.transaction();
     await held.raw('select pg_advisory_xact_lock(42)');
-    const claimed = queryRows(db, lateClaimSql, claimBindings([request]).claims as string[][]);
+    const claimed = queryRows(db, {
+      sql: lateClaimSql,
+      bindings: claimBindings([request]).claims as string[][],
+    });
     await eventually('the statement waits', async () => {
       const { rows } = await other.raw<{ rows: unknown[] }>(
         "select from pg_locks where locktype = 'advisory' and not granted and objid = 42 and database = (select oid from pg_database where datname = current_database())",
@@ -56,11 +59,10 @@ describe('a claim of keys', () => {
     await claimKey(trx, held.key);
     await keepAnswer(other as typeof trx, requestOf('free'), {});
 
-    const claims = await queryRows<{ is_claimed: boolean; answered_digest: unknown }>(
-      db,
-      `${claimSql} order by request_index`,
-      claimBindings([held, free]).claims as string[][],
-    );
+    const claims = await queryRows<{ is_claimed: boolean; answered_digest: unknown }>(db, {
+      sql: `${claimSql} order by request_index`,
+      bindings: claimBindings([held, free]).claims as string[][],
+    });
 
     await trx.rollback();
     expect(claims.map((claim) => [claim.is_claimed, claim.answered_digest])).toEqual([

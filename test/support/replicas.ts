@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
 import { type DatabaseAddress, openDatabase, queryRows, type Database } from '../../src/db/database';
+import { sql } from '../../src/db/sql';
 import { declareDead, readPidFile } from '../../src/embedded-postgres/postmaster';
 import { afterFile, eventually, createTestFolder } from './harness';
 import { databaseProcesses, removeDatabaseServer, signalDatabase } from './process';
@@ -227,6 +228,6 @@ export function watchReplica(
 
 /** Which of the two servers a read is done on. */
 export async function placeOf(db: Database): Promise<'replica' | 'primary'> {
-  const [row] = await queryRows<{ standby: boolean }>(db, 'select pg_is_in_recovery() as standby', []);
+  const [row] = await queryRows<{ standby: boolean }>(db, sql`select pg_is_in_recovery() as standby`);
   return row!.standby ? 'replica' : 'primary';
 }
