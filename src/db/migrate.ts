@@ -3,9 +3,9 @@ import type { Knex } from 'knex';
 import document from '../../generated/openapi.json';
 import { migrations, type MarkedMigration, type Version } from '../../migrations';
 import { ConfigError } from '../shared/settings';
-import { lockKinds } from './advisory-locks';
 import type { Database } from './database';
 import { localProducts } from './layout';
+import { onlyLock, tryLock } from './locks';
 
 /** The oldest supported version of PostgreSQL, as in `server_version_num`. */
 const oldestVersion = { number: 150_000, name: '15' };
@@ -15,9 +15,6 @@ const lockPollMilliseconds = 200;
 
 /** Pause between checks by a process that may not migrate. */
 const schemaPollMilliseconds = 1_000;
-
-/** Key of the advisory lock of a migration: that of release 1.2.0. */
-export const migrationLock = (0x706361 << 8) | lockKinds.migration;
 
 export interface KnownSchema {
   version: Version;
@@ -86,7 +83,7 @@ export async function migrateToLatest(
 function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): Promise<string[] | undefined> {
   return db.transaction(async (lock) => {
     await checkServer(lock);
-    if (!(await takeLock(lock))) return undefined;
+    if (!(await tryLock(lock, 'migration', onlyLock.migration))) return undefined;
     signal?.throwIfAborted();
     const { missing, newer } = await readSchema(lock, known);
     if (missing.length > 0 && (await hasTable(lock, localProducts))) throw distributedError(missing);
@@ -209,10 +206,4 @@ async function checkServer(db: Database): Promise<void> {
     throw new Error(`It must be PostgreSQL ${oldestVersion.name} or later; it is ${version_name}.`);
   }
   if (encoding !== 'UTF8') throw new Error(`The database must have the encoding UTF8; it has ${encoding}.`);
-}
-
-async function takeLock(db: Knex.Transaction): Promise<boolean> {
-  const sql = 'select pg_try_advisory_xact_lock(?) as taken';
-  const { rows } = await db.raw<{ rows: [{ taken: boolean }] }>(sql, [migrationLock]);
-  return rows[0].taken;
 }

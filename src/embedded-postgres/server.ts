@@ -20,6 +20,8 @@ import {
 } from './files';
 import { declareDead, isPostmaster, killRest, killServer, readPidFile } from './postmaster';
 import { RestartLoop, type Owner } from './restart';
+import { onlyLock, trySessionLockSql } from '../db/locks';
+import { raw, sql } from '../db/sql';
 import { databaseTimeouts } from '../db/transaction';
 import {
   promisedStopMilliseconds,
@@ -51,9 +53,6 @@ interface Server {
 const databaseName = 'partner_catalog';
 
 class AlreadyOwned extends Error {}
-
-/** Session lock of the owner of the server, which ends with the owner. */
-const ownerLock = 0x6f776e72;
 
 /**
  * Starts the PostgreSQL server of `<dataDir>/postgres`, which the first start creates. It takes over a server of a killed process.
@@ -244,8 +243,8 @@ async function becomeOwner(address: DatabaseAddress, dataDir: string, signal?: A
       ;
       await sleep(100, undefined, { signal })
     ) {
-      const sql = 'select pg_try_advisory_lock($1) as mine';
-      const { rows } = await owner.client.query<{ mine: boolean }>(sql, [ownerLock]);
+      const { sql: text } = sql`select ${trySessionLockSql('owner', raw(onlyLock.owner))} as mine`;
+      const { rows } = await owner.client.query<{ mine: boolean }>(text);
       if (rows[0]!.mine) return owner;
       if (Date.now() > deadline) break;
     }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { lockKey } from '../db/advisory-locks';
+import { takeLock } from '../db/locks';
 import type { Database } from '../db/database';
 import { readBounded, type Found } from '../db/page';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
@@ -102,7 +102,7 @@ export async function upsertFormat(
 ): Promise<boolean> {
   // Concurrent requests for the partner count one after the other, also while it has no format. They share the lock of its row,
   // which a removal or a merge of the partner has before any format.
-  await trx.raw(`select pg_advisory_xact_lock(${lockKey('formats', 'cast(? as bigint)')})`, [partnerId]);
+  await takeLock(trx, 'formats', partnerId);
   const { rowCount } = await trx.raw<{ rowCount: number }>(
     `insert into partner_formats (partner_id, format_name, definition)
      select :partnerId, :name, cast(:definition as json)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { lockKinds } from '../db/advisory-locks';
 import { queryRows, type Database } from '../db/database';
+import { lockKeyOf, tryLock, trySharedLock } from '../db/locks';
 import { databaseTimeouts } from '../db/transaction';
 import { keepJson, parseJson } from '../shared/exact-json';
 
@@ -28,12 +28,8 @@ export interface AnsweredRequest {
  * Claims a key for the transaction, by an advisory lock that ends with it.
  * @returns whether no other request has it; later statements see the commit of the last holder
  */
-export async function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: [{ is_claimed: boolean }] }>(
-    'select pg_try_advisory_xact_lock(?) as is_claimed',
-    [String(lockOf(key))],
-  );
-  return rows[0].is_claimed;
+export function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Promise<boolean> {
+  return tryLock(trx, 'idempotencyKey', lockNumber(key));
 }
 
 /** A request with a key. */
@@ -79,25 +75,24 @@ export function claimBindings(requests: readonly KeyedRequest[]): { claims: unkn
   const apiKeyDigests = requests.map(({ key }) => key.apiKeyDigest);
   const texts = requests.map(({ key }) => key.text);
   return {
-    claims: [requests.map(({ key }) => String(lockOf(key))), apiKeyDigests, texts],
+    claims: [
+      requests.map(({ key }) => String(lockKeyOf('idempotencyKey', lockNumber(key)))),
+      apiKeyDigests,
+      texts,
+    ],
     kept: [apiKeyDigests, texts, requests.map(({ requestDigest }) => requestDigest)],
   };
 }
 
 /** Returns whether no transaction claims the key now. */
-export async function isUnclaimed(db: Database, key: IdempotencyKey): Promise<boolean> {
-  // A shared lock until the end of the statement: concurrent checks do not conflict.
-  const { rows } = await db.raw<{ rows: { unclaimed: boolean }[] }>(
-    'select pg_try_advisory_xact_lock_shared(?) as unclaimed',
-    [String(lockOf(key))],
-  );
-  return rows[0]!.unclaimed;
+export function isUnclaimed(db: Database, key: IdempotencyKey): Promise<boolean> {
+  // Until the end of the statement, and shared: concurrent checks do not conflict.
+  return trySharedLock(db, 'idempotencyKey', lockNumber(key));
 }
 
-/** Returns the advisory lock of a key; a collision has probability 2^-56. */
-function lockOf({ apiKeyDigest, text }: IdempotencyKey): bigint {
-  const hash = createHash('sha256').update(apiKeyDigest).update(text).digest();
-  return (hash.readBigInt64BE() & ~0xffn) | BigInt(lockKinds.idempotencyKey);
+/** Returns the number of the lock of a key, of 56 bits: a collision has probability 2^-56. */
+function lockNumber({ apiKeyDigest, text }: IdempotencyKey): bigint {
+  return createHash('sha256').update(apiKeyDigest).update(text).digest().readBigInt64BE() >> 8n;
 }
 
 /** Finds the response to the request with the key; null where there is none, or it has expired. */

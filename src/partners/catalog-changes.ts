@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { lockKey } from '../db/advisory-locks';
+import { takeLock } from '../db/locks';
 import { lockWithdrawals } from './partner-lock';
 
 /*
@@ -14,11 +14,6 @@ import { lockWithdrawals } from './partner-lock';
 export interface CatalogChange {
   partnerId: number;
   runId: number;
-}
-
-/** Locks the history of a partner until the transaction ends; its holder waits for orders only. */
-async function lockHistory(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  await trx.raw(`select pg_advisory_xact_lock(${lockKey('history', 'cast(? as bigint)')})`, [partnerId]);
 }
 
 /**
@@ -42,7 +37,7 @@ const nextIdSql = `
 
 /** Numbers the withdrawal of a product that the caller has locked, and the change begins here. */
 export async function beginWithdrawal(trx: Knex.Transaction, partnerId: number): Promise<CatalogChange> {
-  await lockHistory(trx, partnerId);
+  await takeLock(trx, 'history', partnerId);
   const { rows } = await trx.raw<{ rows: [{ runId: number }] }>(nextIdSql, [partnerId]);
   const change = { partnerId, runId: rows[0].runId };
   await keepAs(trx, change);
@@ -65,7 +60,7 @@ export async function endChange(
   withdraws: boolean,
   run?: { jobId: number; run: number },
 ): Promise<void> {
-  await lockHistory(trx, partnerId);
+  await takeLock(trx, 'history', partnerId);
   // Before the time is taken: it may wait for orders, and the change is not visible before it has.
   if (withdraws) await lockWithdrawals(trx, partnerId);
   await trx.raw(

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { lockKey } from '../db/advisory-locks';
 import { queryRows, type Database } from '../db/database';
-import { sql, type Sql } from '../db/sql';
+import { lockSql } from '../db/locks';
+import { raw, sql, type Sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
 import { attentionReasons, failingAfter } from './attention';
@@ -218,12 +218,9 @@ const keepSql = `
  * Locks the reasons of partners until the transaction ends, by ascending number. These locks are the last of a transaction, all of
  * one call: a transaction that acquires them, after any other lock, can only be delayed, by the end of others.
  */
-const lockReasonsSql = ({ sql: which, bindings }: Sql): Sql => ({
-  sql: `
-    select partner_id, pg_advisory_xact_lock(${lockKey('attention', 'partner_id')})
-    from (select partner_id from (${which}) as asked order by partner_id offset 0) as asked`,
-  bindings,
-});
+const lockReasonsSql = (which: Sql): Sql => sql`
+  select partner_id, ${lockSql('attention', raw('partner_id'))}
+  from (select partner_id from (${which}) as asked order by partner_id offset 0) as asked`;
 
 /**
  * Keeps the reasons of some partners as their data are now, and publishes partner.attention for those that come and go, but not

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { lockKey } from '../db/advisory-locks';
+import { takeLock, tryLock } from '../db/locks';
 
 /*
  * The partner's lock: only its holder changes the partner's products, except by manual changes. An advisory lock of the
@@ -8,7 +8,6 @@ import { lockKey } from '../db/advisory-locks';
  * Release 1.2.0 locks the row of the partner instead, and its processes run during an upgrade: so every holder locks the row
  * too, after the advisory lock. The next release does not.
  */
-const advisoryKey = lockKey('partner', 'cast(? as bigint)');
 
 /**
  * Locks the partner's products against other runs until the transaction ends.
@@ -27,7 +26,7 @@ export async function lockPartner(trx: Knex.Transaction, partnerId: number): Pro
 
 /** Acquires the partner's lock without its row, which the caller locks next. Of several partners: by ascending number. */
 export async function waitForPartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  await trx.raw(`select pg_advisory_xact_lock(${advisoryKey})`, [partnerId]);
+  await takeLock(trx, 'partner', partnerId);
 }
 
 /**
@@ -36,16 +35,12 @@ export async function waitForPartner(trx: Knex.Transaction, partnerId: number): 
  * Orders lock by the function `products_to_order`.
  */
 export async function lockWithdrawals(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  await trx.raw(`select pg_advisory_xact_lock(${lockKey('withdrawals', 'cast(? as bigint)')})`, [partnerId]);
+  await takeLock(trx, 'withdrawals', partnerId);
 }
 
 /** Locks the partner unless it is locked already. @returns whether it is locked now, and exists */
 export async function tryLockPartner(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: [{ locked: boolean }] }>(
-    `select pg_try_advisory_xact_lock(${advisoryKey}) as locked`,
-    [partnerId],
-  );
-  if (!rows[0].locked) return false;
+  if (!(await tryLock(trx, 'partner', partnerId))) return false;
   const row = await trx.raw<{ rows: unknown[] }>(
     'select from partners where partner_id = ? for no key update skip locked',
     [partnerId],

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { lockKey } from '../db/advisory-locks';
+import { tryLock } from '../db/locks';
 import { isDistributed } from '../db/layout';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
 import { inTransaction } from '../db/transaction';
@@ -96,11 +96,7 @@ async function listPartners(db: Database): Promise<number[]> {
  */
 function indexBatch(db: Database, partnerId: number): Promise<boolean> {
   return inTransaction(db, 'bulk', async (trx) => {
-    const { rows: locks } = await trx.raw<{ rows: [{ isLocked: boolean }] }>(
-      `select pg_try_advisory_xact_lock(${lockKey('searchIndex', 'cast(? as bigint)')}) as "isLocked"`,
-      [partnerId],
-    );
-    if (!locks[0].isLocked) return false;
+    if (!(await tryLock(trx, 'searchIndex', partnerId))) return false;
     // To count the products of a compressed list takes as long as to index some of them: a large one is a batch of its own.
     const { rows } = await trx.raw<{ rows: BacklogRow[] }>(
       `select search_backlog_id, feed_id,

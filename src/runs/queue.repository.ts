@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { lockKey } from '../db/advisory-locks';
+import { lockKey } from '../db/locks';
 import type { Database } from '../db/database';
 import type { Encoding } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { lockKey } from '../db/advisory-locks';
+import { onlyLock, tryLock } from '../db/locks';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
@@ -86,10 +86,7 @@ async function noticeBatch(
   trx: Knex.Transaction,
   days: number | null,
 ): Promise<{ noticed: number; changed: number }> {
-  const { rows: locks } = await trx.raw<{ rows: [{ isLocked: boolean }] }>(
-    `select pg_try_advisory_xact_lock(${lockKey('stalePartners', 'cast(0 as bigint)')}) as "isLocked"`,
-  );
-  if (!locks[0].isLocked) return { noticed: 0, changed: 0 };
+  if (!(await tryLock(trx, 'stalePartners', onlyLock.stalePartners))) return { noticed: 0, changed: 0 };
   type Noticed = { rows: { partner_id: number }[] };
   const bindings = { days, max: partnersPerBatch } as never;
   const { rows: known } = await trx.raw<Noticed>(updateKnownSql, bindings);

@@ -3,11 +3,11 @@ import * as prepareProducts from '../../migrations/20261123010000_prepare_produc
 import * as countPartners from '../../migrations/20261123080000_count_partners';
 import { contract, expand, migrations, type MarkedMigration } from '../../migrations';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+import { onlyLock, takeLock } from '../../src/db/locks';
 import {
   currentSchema,
   isOlder,
   migrateToLatest,
-  migrationLock,
   migratorConfigs,
   missingMigrations,
   waitForMigrations,
@@ -148,7 +148,7 @@ describe('migrateToLatest', () => {
     const address = await createEmptyDatabase();
     const [other, waiting] = [open(address), open(address)];
     const migrating = await other.transaction();
-    await migrating.raw('select pg_advisory_xact_lock(?)', [migrationLock]);
+    await takeLock(migrating, 'migration', onlyLock.migration);
     const given = new AbortController();
     const waits = migrateToLatest(waiting, given.signal);
 

@@ -1,4 +1,5 @@
-import { lockKey } from '../../src/db/advisory-locks';
+import { lockSql } from '../../src/db/locks';
+import { raw } from '../../src/db/sql';
 import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
 import { ManualSession, SteppedRun } from '../support/stepped-run';
@@ -27,7 +28,7 @@ async function uploadSecondFeed() {
 const lockRow = (partnerId: number) =>
   `begin; select from partners where partner_id = ${partnerId} for no key update`;
 const lockAdvisory = (partnerId: number) =>
-  `begin; select pg_advisory_xact_lock(${lockKey('partner', `cast(${partnerId} as bigint)`)})`;
+  `begin; select ${lockSql('partner', raw(`cast(${partnerId} as bigint)`)).sql}`;
 
 describe("the partner's lock", () => {
   it.each([

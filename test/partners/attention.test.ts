@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { lockKey } from '../../src/db/advisory-locks';
 import { openDatabase } from '../../src/db/database';
+import { sharedLockSql } from '../../src/db/locks';
+import { raw } from '../../src/db/sql';
 import { checkAttention, keepAttention, onePartner } from '../../src/partners/keep-attention';
 import { mergePartners } from '../../src/partners/merge-partners';
 import { removePartner } from '../../src/retention/remove-partner';
@@ -456,7 +457,7 @@ describe('a check that meets another change', () => {
       .where('partner_name', name)
       .pluck<number[]>('partner_id');
 
-    const lock = `select pg_advisory_xact_lock_shared(${lockKey('withdrawals', 'cast(? as bigint)')})`;
+    const lock = `select ${sharedLockSql('withdrawals', raw('cast(? as bigint)')).sql}`;
     expect(await meet(lock, partnerId!, act)).toBe(false);
   });
 });

@@ -1,6 +1,6 @@
 import { failedCounters } from '../../src/etl/run-result';
 import type { Knex } from 'knex';
-import { lockKey } from '../../src/db/advisory-locks';
+import { takeLock } from '../../src/db/locks';
 import {
   claimRun,
   listClaimable,
@@ -147,7 +147,7 @@ describe('queued runs', () => {
     const jobId = await request('Same number');
     const holder = await service.db.transaction();
     open.push(holder);
-    await holder.raw(`select pg_advisory_xact_lock(${lockKey('idempotencyKey', String(jobId))})`);
+    await takeLock(holder, 'idempotencyKey', jobId);
 
     expect((await begin())?.jobId).toBe(jobId);
   });

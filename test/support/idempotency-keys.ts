@@ -1,4 +1,4 @@
-import { lockKinds } from '../../src/db/advisory-locks';
+import { lockKinds } from '../../src/db/locks';
 import type { Database } from '../../src/db/database';
 import type { ApiResponse } from './api-client';
 import { eventually } from './harness';

@@ -1,4 +1,5 @@
-import { lockKey } from '../advisory-locks';
+import { sharedLockSql } from '../locks';
+import { raw } from '../sql';
 import { orderedColumns, productsToOrderSql } from '../../../migrations/20261124090000_order_by_statement';
 
 /**
@@ -68,7 +69,7 @@ export const createObjectsSql = `
       select partner_id, partner_name, array_agg(asked_id) as asked_ids from partners_of_products(among)
       where partner_id is not null group by partner_id, partner_name order by partner_id
     loop
-      perform pg_advisory_xact_lock_shared(${lockKey('withdrawals', 'supplier.partner_id')});
+      perform ${sharedLockSql('withdrawals', raw('supplier.partner_id')).sql};
       for attempt in 1..50 loop
         execute format(
           'select json_agg(products) from (

@@ -1,4 +1,4 @@
-import { lockKey } from '../../../src/db/advisory-locks';
+import { takeLock } from '../../../src/db/locks';
 import { aTimestamp } from '../../support/expectations';
 import { loadProducts, toCsv } from '../../support/catalog';
 import { eventually } from '../../support/harness';
@@ -159,9 +159,7 @@ describe('POST /products/{product_id}/withdraw', () => {
           'update products set withdrawn_at = now() where product_id = ? returning partner_id',
           [Number(productIds[0].slice(2))],
         );
-        await trx.raw(`select pg_advisory_xact_lock(${lockKey('withdrawals', 'cast(? as bigint)')})`, [
-          rows[0].partner_id,
-        ]);
+        await takeLock(trx, 'withdrawals', rows[0].partner_id);
         const orders = [order(productIds[0], headers), order(productIds[1])];
         await eventually('the orders wait', async () => {
           const waiting = await service.db.raw<{ rows: unknown[] }>(waitingSql, ['ShareLock']);
