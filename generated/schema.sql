@@ -1,4 +1,4 @@
--- Made from migrations/ (d5148c59a359b122) by "make generate". Do not edit.
+-- Made from migrations/ (ae8c6f53ba0a5ed6) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,

@@ -43,12 +43,17 @@ import * as cancelWaitingRuns from './20261126050000_cancel_waiting_runs';
 import * as cancelReverts from './20261126060000_cancel_reverts';
 import * as keepAttention from './20261126070000_keep_attention';
 import * as readPagesByPlainStatements from './20261127010000_read_pages_by_plain_statements';
+import * as createFunctions from './20261127030000_create_functions';
+import type { FunctionDigests } from './create-functions';
 
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
 
+/** A migration, with the digests of the functions that it creates from `src/db/functions`. */
+type Migration = Knex.Migration & { functions?: FunctionDigests };
+
 /** A migration, marked with what it does to the releases before it. */
-export type MarkedMigration = Knex.Migration &
+export type MarkedMigration = Migration &
   ({ kind: 'expand' } | { kind: 'contract'; compatibleFrom: Version });
 
 /**
@@ -56,7 +61,7 @@ export type MarkedMigration = Knex.Migration &
  * tables and indexes; columns that are nullable or have a default; constraints that what the last release writes satisfies;
  * functions and triggers that still do what it calls them for.
  */
-export function expand(migration: Knex.Migration): MarkedMigration {
+export function expand(migration: Migration): MarkedMigration {
   return { ...migration, kind: 'expand' };
 }
 
@@ -65,7 +70,7 @@ export function expand(migration: Knex.Migration): MarkedMigration {
  * the expand step that made the thing superfluous; until then, the code neither needs it nor drops it.
  * @param compatibleFrom - the first release that works without the thing: older ones refuse to start from then on
  */
-export function contract(migration: Knex.Migration, compatibleFrom: Version): MarkedMigration {
+export function contract(migration: Migration, compatibleFrom: Version): MarkedMigration {
   return { ...migration, kind: 'contract', compatibleFrom };
 }
 
@@ -73,7 +78,8 @@ export function contract(migration: Knex.Migration, compatibleFrom: Version): Ma
  * Every migration, in the order in which they run. A migration that has landed is never edited.
  *
  * To add one: a file with `up` and `down`, named by its time; here its import, and a line that marks it, `expand(…)` or
- * `contract(…, '1.4.0')`. An entry without a mark does not compile. Then `make generate`.
+ * `contract(…, '1.4.0')`. An entry without a mark does not compile. Then `make generate`. One that creates or changes functions
+ * takes them from `src/db/functions`: `test/db/functions.test.ts` says which line it needs.
  */
 export const migrations: Record<string, MarkedMigration> = {
   '20261121090000_create_catalog': expand(createCatalog),
@@ -120,4 +126,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261126060000_cancel_reverts': expand(cancelReverts),
   '20261126070000_keep_attention': expand(keepAttention),
   '20261127010000_read_pages_by_plain_statements': expand(readPagesByPlainStatements),
+  '20261127030000_create_functions': expand(createFunctions),
 };

@@ -1,6 +1,6 @@
+import { orderedColumns, productsToOrderSql } from '../functions/products-to-order';
 import { sharedLockSql } from '../locks';
 import { raw } from '../sql';
-import { orderedColumns, productsToOrderSql } from '../../../migrations/20261124090000_order_by_statement';
 
 /**
  * Product numbers of a block, which belongs to one partner. Products from before the distribution have a row of `product_blocks` for each run
@@ -166,7 +166,7 @@ export const createObjectsSql = `
 /** Drops what `createObjectsSql` creates. */
 export const dropObjectsSql = `
   drop table ${objectTables};
-  ${productsToOrderSql};
+  ${productsToOrderSql}
   drop sequence ${numbersSequence};
   drop function draw_product_numbers(bigint, bigint);
   drop function product_by_number(bigint);
