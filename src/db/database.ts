@@ -11,7 +11,7 @@ import {
 import type { Log } from '../shared/log';
 import { discardBroken, isReadTimeout, isSessionEnd, isUsable, serviceDialect } from './dialect';
 import { databaseConnectMilliseconds } from './cancel-statement';
-import type { Sql } from './sql';
+import type { Sql, SqlValue } from './sql';
 import {
   choosePreparing,
   faultOfName,
@@ -160,7 +160,7 @@ type Executed<Row> = Pick<QueryResult, 'rowCount'> & { rows: Row[] };
 async function executeStatement<Row>(
   db: Database,
   statement: { text: string } | PreparedStatement,
-  bindings: readonly Knex.Value[],
+  bindings: readonly SqlValue[],
 ): Promise<Executed<Row>> {
   const client = db.client as Knex.Client;
   const connection = await connectionOf(db);

@@ -1,14 +1,17 @@
 import type { Knex } from 'knex';
 
+/** A value that a statement refers to. A list becomes an array of PostgreSQL. */
+export type SqlValue = Knex.Value | readonly (string | number | boolean | Date | Buffer | null)[];
+
 /** A part of a statement, with `?` for each of its bindings. */
 export interface Sql {
   sql: string;
-  bindings: readonly Knex.Value[];
+  bindings: readonly SqlValue[];
 }
 
 /** Composes a statement: parts are inserted as they are, values become bindings. */
-export function sql(texts: TemplateStringsArray, ...parts: (Sql | Knex.Value)[]): Sql {
-  const bindings: Knex.Value[] = [];
+export function sql(texts: TemplateStringsArray, ...parts: (Sql | SqlValue)[]): Sql {
+  const bindings: SqlValue[] = [];
   let text = texts[0]!;
   for (let at = 0; at < parts.length; at++) {
     const part = parts[at]!;
@@ -23,7 +26,7 @@ export function sql(texts: TemplateStringsArray, ...parts: (Sql | Knex.Value)[])
   return { sql: text, bindings };
 }
 
-function isSql(part: Sql | Knex.Value): part is Sql {
+function isSql(part: Sql | SqlValue): part is Sql {
   return typeof part === 'object' && part !== null && 'sql' in part && 'bindings' in part;
 }
 
