@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from './database';
+import { queryRows, type Database } from './database';
+import { raw, sql, type Sql } from './sql';
 
 /**
  * Maximum size of the items of a page, as JSON: a page ends before it, with at least one item. A request of this size takes the
@@ -11,13 +12,13 @@ export const pageBytesMax = 1024 * 1024;
 export type Found<Row> = Row & { found: number };
 
 /** Reads the rows of a page from a query of the rows and one more, see `boundedPageSql`. */
-export async function readBounded<Row>(
+export function readBounded<Row>(
   db: Database,
   rows: Knex.QueryBuilder,
   limit: number,
 ): Promise<Found<Row>[]> {
-  const read = await db.raw<{ rows: Found<Row>[] }>(boundedPageSql('?', limit), [rows]);
-  return read.rows;
+  const { sql: text, bindings } = rows.toSQL();
+  return queryRows<Found<Row>>(db, boundedPageSql({ sql: text, bindings: bindings as Knex.Value[] }, limit));
 }
 
 /**
@@ -25,11 +26,16 @@ export async function readBounded<Row>(
  * @param rows - the rows of the page `page` in their order, and one more if there is one: `found` counts them all
  * @param rowsMin - number of rows that are returned whatever their size
  */
-export const boundedPageSql = (rows: string, limit: number | ':limit', rowsMin = 1) => `
+export function boundedPageSql(rows: Sql, limit: number, rowsMin?: number): Sql;
+export function boundedPageSql(rows: string, limit: ':limit'): string;
+export function boundedPageSql(rows: Sql | string, limit: number | ':limit', rowsMin = 1): Sql | string {
+  if (typeof rows === 'string') return boundedPageSql(raw(rows), Infinity).sql.replace('Infinity', ':limit');
+  return sql`
   select * from (
     select page.*, count(*) over () as found, row_number() over in_order as place,
       sum(octet_length(cast(row_to_json(page) as text))) over in_order as bytes
     from (${rows}) as page
     window in_order as (rows unbounded preceding)
   ) as measured
-  where place <= ${limit} and (place <= ${rowsMin} or bytes <= ${pageBytesMax})`;
+  where place <= ${raw(limit)} and (place <= ${raw(rowsMin)} or bytes <= ${raw(pageBytesMax)})`;
+}

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { queryRows, type Database } from '../db/database';
 import { boundedPageSql, type Found } from '../db/page';
+import { raw, sql } from '../db/sql';
 import { strictFormat } from '../feed-format/built-in-formats';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { FeedFormat, ReadDefinition } from '../feed-format/format-definition';
@@ -15,14 +16,17 @@ const batchSize = 200;
 type FileRow = Record<ProductColumn, string | null> & { product_id: number };
 
 /** Trailing zeros of a price are those of its column, and are not written. */
-const batchSql = boundedPageSql(
-  `select product_id, ${productColumns.map((name) => (name === 'price' ? 'trim_scale(price) as price' : name)).join(', ')}
-  from products
-  where partner_id = ? and product_id > ? and withdrawn_at is null
-  order by product_id
-  limit ${batchSize + 1}`,
-  batchSize,
-);
+const columns = productColumns.map((name) => (name === 'price' ? 'trim_scale(price) as price' : name));
+
+const batchSql = (partnerId: number, after: number) =>
+  boundedPageSql(
+    sql`select product_id, ${raw(columns.join(', '))}
+    from products
+    where partner_id = ${partnerId} and product_id > ${after} and withdrawn_at is null
+    order by product_id
+    limit ${raw(batchSize + 1)}`,
+    batchSize,
+  );
 
 /** Number of products that an error names. */
 const faultsMax = 10;
@@ -111,11 +115,7 @@ function cellsOf(writer: FormatWriter, row: FileRow, { strict }: ReadDefinition)
 async function* readActiveProducts(db: Database, partnerId: number): AsyncGenerator<FileRow[]> {
   let after = 0;
   for (;;) {
-    const rows: Found<FileRow>[] = await queryRows<Found<FileRow>>(
-      db,
-      { sql: batchSql, bindings: [partnerId, after] },
-      true,
-    );
+    const rows: Found<FileRow>[] = await queryRows<Found<FileRow>>(db, batchSql(partnerId, after), true);
     yield rows;
     const last = rows.at(-1);
     if (!last || last.found === rows.length) break;

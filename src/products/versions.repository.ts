@@ -163,7 +163,8 @@ async function readVersions(
     join catalog_versions as began on began.run_id = version.run_id
     left join catalog_versions as ended on ended.run_id = version.until_run_id
     order by version.run_id ${direction} ${limited}`;
-  const bounded =
-    limit === undefined ? statement : { ...statement, sql: boundedPageSql(statement.sql, limit, 2) };
-  return queryRows<Found<VersionRow>>(db, bounded);
+  return queryRows<Found<VersionRow>>(
+    db,
+    limit === undefined ? statement : boundedPageSql(statement, limit, 2),
+  );
 }
