@@ -5,7 +5,7 @@
 const rooms = {
   shared: [],
   'feed-format': ['shared'],
-  events: ['shared'],
+  events: ['shared', 'db'],
   db: ['shared'],
   storage: ['shared'],
   'embedded-postgres': ['shared', 'db'],

@@ -1,4 +1,5 @@
 import type { components } from '../../generated/openapi';
+import { sql, type Sql } from '../db/sql';
 
 /** The body of a message in the document. */
 export type EventBody =
@@ -19,7 +20,7 @@ export type EventType = EventBody['type'];
  * commit. Without an endpoint, as in most installations, the events are not even read.
  * @param events - a query with the columns `event_type`, `partner_name` and `content` (JSON)
  */
-export const publishEventsSql = (events: string) => `
+export const publishEventsSql = (events: Sql): Sql => sql`
   select publish_events(array_agg(event_type), array_agg(partner_name), array_agg(content)) as deliveries
   from (${events}) as event
   where exists (select from webhook_endpoints where disabled_at is null)`;

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
 import { lockKeyOf, tryLock, trySharedLock } from '../db/locks';
+import { raw, sql, type Sql } from '../db/sql';
 import { databaseTimeouts } from '../db/transaction';
 import { keepJson, parseJson } from '../shared/exact-json';
 
@@ -48,40 +49,42 @@ export interface ClaimRow {
 
 /**
  * The query, for a statement of one's own, that claims keys as `claimKey` does and finds stored responses. Its statement waits for locks
- * no longer than a request, also after the death of its client: the keys are free then. The bindings are those of `claimBindings`.
+ * no longer than a request, also after the death of its client: the keys are free then.
+ * @param requests - with different keys
  */
-export const claimSql = `
-  select is_claimed, request_digest as answered_digest, response_text as answered_text, request_index
-  from (select set_config('lock_timeout', '${databaseTimeouts.lockMilliseconds}', true)) as timeout
-  cross join claim_idempotency_keys(cast(? as bigint[]), cast(? as bytea[]), cast(? as text[]))
-    with ordinality as claimed (is_claimed, request_digest, response_text, request_index)
-`;
+export function claimSql(requests: readonly KeyedRequest[]): Sql {
+  const locks = requests.map(({ key }) => String(lockKeyOf('idempotencyKey', lockNumber(key))));
+  const { apiKeyDigests, texts } = keysOf(requests);
+  return sql`
+    select is_claimed, request_digest as answered_digest, response_text as answered_text, request_index
+    from (select set_config('lock_timeout', '${raw(databaseTimeouts.lockMilliseconds)}', true)) as timeout
+    cross join claim_idempotency_keys(
+      cast(${locks} as bigint[]), cast(${apiKeyDigests} as bytea[]), cast(${texts} as text[])
+    ) with ordinality as claimed (is_claimed, request_digest, response_text, request_index)`;
+}
+
+const keysOf = (requests: readonly KeyedRequest[]) => ({
+  apiKeyDigests: requests.map(({ key }) => key.apiKeyDigest),
+  texts: requests.map(({ key }) => key.text),
+});
 
 /**
  * The statement, or part of one, that stores responses for `idempotencyMilliseconds`, in place of expired ones.
+ * @param requests - with different keys
  * @param answers - a query with the columns `request_index`, from 1, and `body` (JSON)
  */
-export const keepAnswersSql = (answers: string) => `
-  insert into idempotency_keys (api_key_digest, idempotency_key, request_digest, response_body, expires_at)
-  select api_key_digest, idempotency_key, request_digest, body, clock_timestamp() + ${idempotencyMilliseconds} * interval '1 millisecond'
-  from unnest(cast(? as bytea[]), cast(? as text[]), cast(? as bytea[]))
-    with ordinality as keyed (api_key_digest, idempotency_key, request_digest, request_index)
-  join (${answers}) as answer using (request_index)
-  on conflict (api_key_digest, idempotency_key) do update set
-    request_digest = excluded.request_digest, response_body = excluded.response_body, expires_at = excluded.expires_at`;
-
-/** Returns the bindings of `claimSql` and of `keepAnswersSql`. @param requests - with different keys */
-export function claimBindings(requests: readonly KeyedRequest[]): { claims: unknown[]; kept: unknown[] } {
-  const apiKeyDigests = requests.map(({ key }) => key.apiKeyDigest);
-  const texts = requests.map(({ key }) => key.text);
-  return {
-    claims: [
-      requests.map(({ key }) => String(lockKeyOf('idempotencyKey', lockNumber(key)))),
-      apiKeyDigests,
-      texts,
-    ],
-    kept: [apiKeyDigests, texts, requests.map(({ requestDigest }) => requestDigest)],
-  };
+export function keepAnswersSql(requests: readonly KeyedRequest[], answers: Sql): Sql {
+  const { apiKeyDigests, texts } = keysOf(requests);
+  const requestDigests = requests.map(({ requestDigest }) => requestDigest);
+  return sql`
+    insert into idempotency_keys (api_key_digest, idempotency_key, request_digest, response_body, expires_at)
+    select api_key_digest, idempotency_key, request_digest, body,
+      clock_timestamp() + ${raw(idempotencyMilliseconds)} * interval '1 millisecond'
+    from unnest(cast(${apiKeyDigests} as bytea[]), cast(${texts} as text[]), cast(${requestDigests} as bytea[]))
+      with ordinality as keyed (api_key_digest, idempotency_key, request_digest, request_index)
+    join (${answers}) as answer using (request_index)
+    on conflict (api_key_digest, idempotency_key) do update set
+      request_digest = excluded.request_digest, response_body = excluded.response_body, expires_at = excluded.expires_at`;
 }
 
 /** Returns whether no transaction claims the key now. */
@@ -98,14 +101,14 @@ function lockNumber({ apiKeyDigest, text }: IdempotencyKey): bigint {
 /** Finds the response to the request with the key; null where there is none, or it has expired. */
 export async function findAnswered(db: Database, key: IdempotencyKey): Promise<AnsweredRequest | null> {
   // As text: parsed numbers would lose digits.
-  const { rows } = await db.raw<{ rows: { request_digest: Buffer; response_text: string }[] }>(
-    `select request_digest, cast(response_body as text) as response_text from idempotency_keys
-     where api_key_digest = ? and idempotency_key = ? and expires_at > now()`,
-    [key.apiKeyDigest, key.text],
+  const [row] = await queryRows<{ request_digest: Buffer; response_text: string }>(
+    db,
+    sql`select request_digest, cast(response_body as text) as response_text from idempotency_keys
+     where api_key_digest = ${key.apiKeyDigest} and idempotency_key = ${key.text} and expires_at > now()`,
   );
-  if (!rows[0]) return null;
-  const { request_digest: requestDigest, response_text: text } = rows[0];
-  return { requestDigest, responseBody: parseJson(text) as object };
+  return row
+    ? { requestDigest: row.request_digest, responseBody: parseJson(row.response_text) as object }
+    : null;
 }
 
 /** Stores a response as `keepAnswersSql` says. */
@@ -114,17 +117,15 @@ export async function keepAnswer(
   request: KeyedRequest,
   responseBody: object,
 ): Promise<void> {
-  const bindings = [...claimBindings([request]).kept, keepJson(responseBody)];
-  await queryRows(trx, { sql: keepOneSql, bindings: bindings as Knex.Value[] });
+  const answer = sql`select 1 as request_index, cast(${keepJson(responseBody)} as json) as body`;
+  await changeRows(trx, keepAnswersSql([request], answer));
 }
 
-const keepOneSql = keepAnswersSql('select 1 as request_index, cast(? as json) as body');
-
-const deleteExpiredSql = `
+const deleteExpiredSql = sql`
   delete from idempotency_keys
   where (api_key_digest, idempotency_key) in (
     select api_key_digest, idempotency_key from idempotency_keys
-    where expires_at <= now() order by expires_at limit ? for update skip locked
+    where expires_at <= now() order by expires_at limit ${raw(expiredAnswersPerDelete)} for update skip locked
   )
 `;
 
@@ -134,8 +135,8 @@ const deleteExpiredSql = `
  */
 export async function deleteExpiredAnswers(db: Database): Promise<number> {
   for (let deleted = 0; ;) {
-    const { rowCount } = await db.raw<{ rowCount: number }>(deleteExpiredSql, [expiredAnswersPerDelete]);
-    deleted += rowCount;
-    if (rowCount < expiredAnswersPerDelete) return deleted;
+    const batch = await changeRows(db, deleteExpiredSql);
+    deleted += batch;
+    if (batch < expiredAnswersPerDelete) return deleted;
   }
 }

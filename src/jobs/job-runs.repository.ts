@@ -1,4 +1,5 @@
 import type { Database } from '../db/database';
+import { raw } from '../db/sql';
 import { boundedPageSql, type Found } from '../db/page';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
@@ -75,9 +76,11 @@ export async function announceRevertEnd(db: Database, at: RunNumber): Promise<vo
   await db.raw(publishRevertEventSql, { ...at });
 }
 
-const publishRevertEventSql = publishEventsSql(`
+const publishRevertEventSql = publishEventsSql(
+  raw(`
   select cast('job.reverted' as text) as event_type, partner_name, to_json(reverted) as content
   from (
     select runs.*, feed_id from runs join validation_jobs using (job_id) where (job_id, run) = (:jobId, :run)
   ) as reverted join feeds using (feed_id) join partners using (partner_id)
-`);
+`),
+).sql;

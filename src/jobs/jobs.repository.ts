@@ -5,6 +5,7 @@ import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/run-result';
 import type { Database } from '../db/database';
 import { readBounded, type Found } from '../db/page';
+import { raw } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import type { LoadFacts } from '../etl/load-facts';
 import { publishEventsSql, type EventType } from '../events/outbox';
@@ -278,8 +279,10 @@ export async function announceRunEnd(db: Database, type: EventType, jobId: numbe
   await db.raw(publishRunEventSql, { type, jobId });
 }
 
-const publishRunEventSql = publishEventsSql(`
+const publishRunEventSql = publishEventsSql(
+  raw(`
   select cast(:type as text) as event_type, partner_name, to_json(validation_jobs) as content
   from validation_jobs join feeds using (feed_id) join partners using (partner_id)
   where job_id = :jobId
-`);
+`),
+).sql;

@@ -1,9 +1,8 @@
-import type { Knex } from 'knex';
 import { queryRows, type Database } from '../db/database';
+import { sql, type Sql } from '../db/sql';
 import { publishEventsSql } from '../events/outbox';
 import { orderableAvailabilities } from '../feed-format/availability';
 import {
-  claimBindings,
   claimSql,
   keepAnswersSql,
   type ClaimRow,
@@ -32,7 +31,7 @@ export type Creation =
  * The common table expressions that make the bodies of orders: from here they are sent, and stored without another round trip.
  * The lists are materialized: PostgreSQL expects one order, and would make all of them again for each.
  */
-const createdSql = `
+const createdSql = sql`
   listed as materialized (${itemsJsonSql('new_item')}), created as materialized (
     select given_order, body
     from new_order
@@ -42,10 +41,14 @@ const createdSql = `
   )
 `;
 
-const givenSql = `
-  select * from unnest(cast(? as text[]), cast(? as text[]), cast(? as text[]))
-    with ordinality as given (partner_name, customer_reference, scope, given_order)
-`;
+function givenSql(orders: readonly RequestedOrder[]): Sql {
+  const partnerNames = orders.map(({ partnerName }) => partnerName);
+  const references = orders.map(({ customerReference }) => customerReference);
+  const scopes = orders.map(({ scope }) => scope);
+  return sql`
+    select * from unnest(cast(${partnerNames} as text[]), cast(${references} as text[]), cast(${scopes} as text[]))
+      with ordinality as given (partner_name, customer_reference, scope, given_order)`;
+}
 
 /**
  * The statement, which is a transaction, that creates orders: it reads their products, decides on each order, and inserts
@@ -53,71 +56,62 @@ const givenSql = `
  * @param opening - common table expressions, among them `given`: the orders
  * @param closing - further ones, which may use `created`, and the query of the result
  */
-const createSql = (opening: string, closing: string) => `
-  with ${opening}, line as materialized (
-    select * from unnest(cast(? as bigint[]), cast(? as bigint[]), cast(? as integer[]))
-      with ordinality as given_line (given_order, product_id, quantity, position)
-    join given using (given_order)
-  ), priced as materialized (
-    select
-      given_order, position, line.product_id, sku, product_name, quantity, price as unit_price, price * quantity as line_total,
-      coalesce(currency, ?) as currency, run_id, feed_id, record_offset,
-      case
-        when product.product_id is null or scope <> product.partner_name then 'product_not_found'
-        when withdrawn_at is not null or price is null or availability <> all (cast(? as text[])) then 'product_not_available'
-      end as problem
-    from line
-    left join products_to_order(array(select distinct product_id from line)) as product using (product_id)
-  ), decided as materialized (
-    select given_order, sum(line_total) as total_amount, min(currency) as currency,
-      min(position) filter (where problem is not null) as problem_position,
-      coalesce(
-        (array_agg(problem order by position) filter (where problem is not null))[1],
-        case when min(currency) <> max(currency) then 'mixed_currencies' end
-      ) as problem
-    from priced group by given_order
-  ), head as materialized (
-    select *, nextval(pg_get_serial_sequence('orders', 'order_id')) as order_id
-    from (select * from decided join given using (given_order) where problem is null order by given_order) as sorted
-  ), new_order as (
-    insert into orders (order_id, partner_name, customer_reference, currency, total_amount)
-    overriding system value
-    select order_id, partner_name, customer_reference, currency, total_amount from head
-    returning *
-  ), new_item as (
-    insert into order_items (
-      order_id, product_id, sku, product_name, quantity, unit_price, line_total, run_id, feed_id, record_offset
-    )
-    select
-      order_id, product_id, sku, product_name, quantity, unit_price, line_total, run_id, feed_id, record_offset
-    from head join priced using (given_order)
-    order by position
-    returning *
-  ), published as materialized (${publishEventsSql(`
-    select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
-  `)}), ${createdSql}
-  ${closing}
-`;
-
-/** The `where` publishes the events. */
-const createOrdersSql = createSql(
-  `given as materialized (${givenSql})`,
-  `select given_order, problem, problem_position, body
-   from decided left join created using (given_order)
-   where (select deliveries from published) is not null`,
-);
-
-/** The same for the keys that are claimed and without a response. */
-const createKeyedOrdersSql = createSql(
-  `claimed as materialized (${claimSql}), given as materialized (
-     select given.* from (${givenSql}) as given
-     join claimed on request_index = given_order where is_claimed and answered_digest is null
-   )`,
-  `, kept as (${keepAnswersSql('select given_order as request_index, cast(body as json) as body from created')})
-   select request_index as given_order, is_claimed, answered_digest, answered_text, problem, problem_position, body
-   from claimed left join decided on given_order = request_index left join created using (given_order)
-   where (select deliveries from published) is not null`,
-);
+function createSql(
+  orders: readonly RequestedOrder[],
+  defaultCurrency: string,
+  opening: Sql,
+  closing: Sql,
+): Sql {
+  const items = orders.flatMap((order) => order.items);
+  const givenOrders = orders.flatMap((order, at) => order.items.map(() => at + 1));
+  const productIds = items.map(({ productId }) => productId ?? null);
+  const quantities = items.map(({ quantity }) => quantity);
+  return sql`
+    with ${opening}, line as materialized (
+      select * from unnest(cast(${givenOrders} as bigint[]), cast(${productIds} as bigint[]), cast(${quantities} as integer[]))
+        with ordinality as given_line (given_order, product_id, quantity, position)
+      join given using (given_order)
+    ), priced as materialized (
+      select
+        given_order, position, line.product_id, sku, product_name, quantity, price as unit_price, price * quantity as line_total,
+        coalesce(currency, ${defaultCurrency}) as currency, run_id, feed_id, record_offset,
+        case
+          when product.product_id is null or scope <> product.partner_name then 'product_not_found'
+          when withdrawn_at is not null or price is null or availability <> all (cast(${orderableAvailabilities} as text[]))
+          then 'product_not_available'
+        end as problem
+      from line
+      left join products_to_order(array(select distinct product_id from line)) as product using (product_id)
+    ), decided as materialized (
+      select given_order, sum(line_total) as total_amount, min(currency) as currency,
+        min(position) filter (where problem is not null) as problem_position,
+        coalesce(
+          (array_agg(problem order by position) filter (where problem is not null))[1],
+          case when min(currency) <> max(currency) then 'mixed_currencies' end
+        ) as problem
+      from priced group by given_order
+    ), head as materialized (
+      select *, nextval(pg_get_serial_sequence('orders', 'order_id')) as order_id
+      from (select * from decided join given using (given_order) where problem is null order by given_order) as sorted
+    ), new_order as (
+      insert into orders (order_id, partner_name, customer_reference, currency, total_amount)
+      overriding system value
+      select order_id, partner_name, customer_reference, currency, total_amount from head
+      returning *
+    ), new_item as (
+      insert into order_items (
+        order_id, product_id, sku, product_name, quantity, unit_price, line_total, run_id, feed_id, record_offset
+      )
+      select
+        order_id, product_id, sku, product_name, quantity, unit_price, line_total, run_id, feed_id, record_offset
+      from head join priced using (given_order)
+      order by position
+      returning *
+    ), published as materialized (${publishEventsSql(sql`
+      select 'order.created' as event_type, partner_name, json_build_object('order_id', order_id) as content from new_order
+    `)}), ${createdSql}
+    ${closing}`;
+}
 
 interface CreationRow {
   /** From 1. */
@@ -139,8 +133,17 @@ export async function createOrders(
   orders: readonly RequestedOrder[],
   defaultCurrency: string,
 ): Promise<Creation[]> {
-  const bindings = [...givenBindings(orders), ...lineBindings(orders, defaultCurrency)] as Knex.Value[];
-  const rows = await queryRows<CreationRow>(db, { sql: createOrdersSql, bindings }, true);
+  // The `where` publishes the events.
+  const statement = createSql(
+    orders,
+    defaultCurrency,
+    sql`given as materialized (${givenSql(orders)})`,
+    sql`
+      select given_order, problem, problem_position, body
+      from decided left join created using (given_order)
+      where (select deliveries from published) is not null`,
+  );
+  const rows = await queryRows<CreationRow>(db, statement, true);
   const created = new Array<Creation>(orders.length);
   for (const row of rows) created[row.given_order - 1] = creationOf(row, orders);
   return created;
@@ -157,39 +160,29 @@ export async function createKeyedOrders(
   orders: readonly (RequestedOrder & KeyedRequest)[],
   defaultCurrency: string,
 ): Promise<(Creation | ClaimRow)[]> {
-  const { claims, kept } = claimBindings(orders);
-  const bindings = [
-    ...claims,
-    ...givenBindings(orders),
-    ...lineBindings(orders, defaultCurrency),
-    ...kept,
-  ] as Knex.Value[];
-  const rows = await queryRows<CreationRow & ClaimRow>(db, { sql: createKeyedOrdersSql, bindings }, true);
+  const answers = sql`select given_order as request_index, cast(body as json) as body from created`;
+  // The same for the keys that are claimed and without a response.
+  const statement = createSql(
+    orders,
+    defaultCurrency,
+    sql`
+      claimed as materialized (${claimSql(orders)}), given as materialized (
+        select given.* from (${givenSql(orders)}) as given
+        join claimed on request_index = given_order where is_claimed and answered_digest is null
+      )`,
+    sql`
+      , kept as (${keepAnswersSql(orders, answers)})
+      select request_index as given_order, is_claimed, answered_digest, answered_text, problem, problem_position, body
+      from claimed left join decided on given_order = request_index left join created using (given_order)
+      where (select deliveries from published) is not null`,
+  );
+  const rows = await queryRows<CreationRow & ClaimRow>(db, statement, true);
   const created = new Array<Creation | ClaimRow>(orders.length);
   for (const row of rows) {
     const isOpen = row.is_claimed && row.answered_digest === null;
     created[row.given_order - 1] = isOpen ? creationOf(row, orders) : row;
   }
   return created;
-}
-
-function givenBindings(orders: readonly RequestedOrder[]): unknown[] {
-  return [
-    orders.map((order) => order.partnerName),
-    orders.map((order) => order.customerReference),
-    orders.map((order) => order.scope),
-  ];
-}
-
-function lineBindings(orders: readonly RequestedOrder[], defaultCurrency: string): unknown[] {
-  const items = orders.flatMap((order) => order.items);
-  return [
-    orders.flatMap((order, at) => order.items.map(() => at + 1)),
-    items.map(({ productId }) => productId ?? null),
-    items.map(({ quantity }) => quantity),
-    defaultCurrency,
-    orderableAvailabilities,
-  ];
 }
 
 function creationOf(row: CreationRow, orders: readonly RequestedOrder[]): Creation {

@@ -14,9 +14,9 @@ export interface OrderRow {
 }
 
 /** Joins the JSON of the order in table `orders`. */
-const withBody = raw(`
-  left join lateral (${itemsJsonSql('order_items', 'order_items.order_id = orders.order_id')}) as listed on true
-  cross join lateral (${orderJsonSql('orders')}) as written`);
+const withBody = sql`
+  left join lateral (${itemsJsonSql('order_items', raw('order_items.order_id = orders.order_id'))}) as listed on true
+  cross join lateral (${orderJsonSql('orders')}) as written`;
 
 export async function findOrder(
   db: Database,

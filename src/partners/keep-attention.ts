@@ -206,13 +206,17 @@ const keepSql = `
     on conflict (partner_id, reason) do nothing
     returning partner_id, reason, since, count
   )
-  ${publishEventsSql(`
+  ${
+    publishEventsSql(
+      raw(`
     select 'partner.attention' as event_type, partner_name, json_build_object(
       'partner_name', partner_name, 'reason', reason, 'since', since, 'count', count, 'is_over', is_over
     ) as content
     from (select *, true as is_over from went union all select *, false from came) as change join partners using (partner_id)
     order by partner_id, reason
-  `)}`;
+  `),
+    ).sql
+  }`;
 
 /**
  * Locks the reasons of partners until the transaction ends, by ascending number. These locks are the last of a transaction, all of
@@ -242,14 +246,14 @@ async function readPartnerIds(db: Database, which: Sql): Promise<number[]> {
 
 /** Selects partners by their numbers. */
 export const allPartners = (partnerIds: readonly number[]): Sql =>
-  sql`select unnest(cast(${partnerIds as unknown as Knex.Value} as bigint[])) as partner_id`;
+  sql`select unnest(cast(${partnerIds} as bigint[])) as partner_id`;
 
 /** Selects a partner by its number. */
 export const onePartner = (partnerId: number): Sql => allPartners([partnerId]);
 
 /** Selects the partners of jobs. */
 export const partnersOfJobs = (jobIds: readonly number[]): Sql =>
-  sql`select partner_id from feeds join validation_jobs using (feed_id) where job_id = any (${jobIds as unknown as Knex.Value})`;
+  sql`select partner_id from feeds join validation_jobs using (feed_id) where job_id = any (${jobIds})`;
 
 /** Partners that one transaction checks. */
 const partnersPerBatch = 100;

@@ -1,6 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { claimBindings, claimKey, claimSql, keepAnswer } from '../../src/idempotency/idempotency.repository';
+import {
+  claimKey,
+  claimSql,
+  keepAnswer,
+  type KeyedRequest,
+} from '../../src/idempotency/idempotency.repository';
 import { openDatabase, queryRows, type Database } from '../../src/db/database';
+import { sql, type Sql } from '../../src/db/sql';
 import { afterFile, eventually } from '../support/harness';
 import { createTestDatabase } from '../support/databases';
 
@@ -20,21 +26,21 @@ const requestOf = (text: string) => ({
 });
 
 /** Claims keys in a statement that, after it has taken its snapshot, waits for this advisory lock. */
-const lateClaimSql = `
-  select is_claimed, answered_digest, answered_text
-  from (select cast(pg_advisory_xact_lock(42) as text) as lock) as waited
-  cross join lateral (${claimSql.replace('cast(? as text[])', "array_remove(cast(? as text[]), 'not' || waited.lock)")}) as claimed
-`;
+function lateClaimSql(request: KeyedRequest): Sql {
+  const { sql: text, bindings } = claimSql([request]);
+  const late = text.replace('cast(? as text[])', "array_remove(cast(? as text[]), 'not' || waited.lock)");
+  return sql`
+    select is_claimed, answered_digest, answered_text
+    from (select cast(pg_advisory_xact_lock(42) as text) as lock) as waited
+    cross join lateral (${{ sql: late, bindings }}) as claimed`;
+}
 
 describe('a claim of keys', () => {
   it('finds a response that was committed after the statement began', async () => {
     const request = requestOf('late');
     const held = await other.transaction();
     await held.raw('select pg_advisory_xact_lock(42)');
-    const claimed = queryRows(db, {
-      sql: lateClaimSql,
-      bindings: claimBindings([request]).claims as string[][],
-    });
+    const claimed = queryRows(db, lateClaimSql(request));
     await eventually('the statement waits', async () => {
       const { rows } = await other.raw<{ rows: unknown[] }>(
         "select from pg_locks where locktype = 'advisory' and not granted and objid = 42 and database = (select oid from pg_database where datname = current_database())",
@@ -59,10 +65,10 @@ describe('a claim of keys', () => {
     await claimKey(trx, held.key);
     await keepAnswer(other as typeof trx, requestOf('free'), {});
 
-    const claims = await queryRows<{ is_claimed: boolean; answered_digest: unknown }>(db, {
-      sql: `${claimSql} order by request_index`,
-      bindings: claimBindings([held, free]).claims as string[][],
-    });
+    const claims = await queryRows<{ is_claimed: boolean; answered_digest: unknown }>(
+      db,
+      sql`${claimSql([held, free])} order by request_index`,
+    );
 
     await trx.rollback();
     expect(claims.map((claim) => [claim.is_claimed, claim.answered_digest])).toEqual([

@@ -1,4 +1,6 @@
 import { createLog } from '../../src/shared/log';
+import { queryRows } from '../../src/db/database';
+import { sql } from '../../src/db/sql';
 import { publishEventsSql } from '../../src/events/outbox';
 import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
@@ -13,9 +15,10 @@ it('an order.created event whose order was deleted is discarded and logged, and 
   const receiver = await startReceiver();
   const endpointId = await sendTo(db, receiver.url);
 
-  await db.raw(
+  await queryRows(
+    db,
     publishEventsSql(
-      `select 'order.created' as event_type, 'Acme' as partner_name, json_build_object('order_id', 4711) as content`,
+      sql`select 'order.created' as event_type, 'Acme' as partner_name, json_build_object('order_id', 4711) as content`,
     ),
   );
 
