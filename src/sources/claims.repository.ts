@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { failingAfter } from '../partners/attention';
 import { keepAttention, onePartner } from '../partners/keep-attention';
@@ -31,13 +32,8 @@ export interface ClaimedFetch {
 /** Identifies an attempt: a worker whose lease has expired changes nothing. */
 export type FetchClaim = Pick<ClaimedFetch, 'source_id' | 'fetch_number' | 'attempts'>;
 
-const isClaimed =
-  "source_id = :sourceId and fetch_number = :fetch and attempts = :attempts and status = 'running'";
-const bindingsOf = ({ source_id: sourceId, fetch_number: fetch, attempts }: FetchClaim) => ({
-  sourceId,
-  fetch,
-  attempts,
-});
+const isClaimed = ({ source_id, fetch_number, attempts }: FetchClaim): Sql =>
+  sql`source_id = ${source_id} and fetch_number = ${fetch_number} and attempts = ${attempts} and status = 'running'`;
 
 /** Due fetches that a claim looks at. More than a partner can have sources: those of several partners are among them. */
 const candidatesMax = 1_000;
@@ -46,12 +42,12 @@ const candidatesMax = 1_000;
 const slotsForOthers = 2;
 
 /** Partners with fetches in progress, and how many. */
-const busySql = `busy as materialized (
+const busySql = raw(`busy as materialized (
        select partner_id, count(*) as running from source_fetches join sources using (source_id)
        where status = 'running' and next_attempt_at > now() group by partner_id
-     )`;
+     )`);
 
-const isDue = "status in ('queued', 'running') and next_attempt_at <= now()";
+const isDue = raw("status in ('queued', 'running') and next_attempt_at <= now()");
 
 /**
  * Claims fetches that are due, until their lease expires. First one of each partner with nothing in progress, those that wait for
@@ -65,39 +61,32 @@ export async function claimFetches(
   max: number,
   served: readonly number[] = [],
 ): Promise<ClaimedFetch[]> {
-  const { rows } = await db.raw<{ rows: ClaimedFetch[] }>(
-    `with ${busySql}, due as materialized (
+  const secondMax = served.length > 0 ? 0 : max - slotsForOthers;
+  return queryRows<ClaimedFetch>(
+    db,
+    sql`with ${busySql}, due as materialized (
        select source_id, source_fetches.fetch_number, next_attempt_at, partner_id, coalesce(running, 0) as running
        from source_fetches join sources using (source_id) left join busy using (partner_id)
-       where ${isDue} and coalesce(running, 0) < :perPartner and partner_id <> all (cast(:served as bigint[]))
-       order by next_attempt_at limit :candidatesMax
+       where ${isDue} and coalesce(running, 0) < ${fetchesPerPartner} and partner_id <> all (cast(${served} as bigint[]))
+       order by next_attempt_at limit ${candidatesMax}
      ), ranked as (
        select *, running + row_number() over (partition by partner_id order by next_attempt_at) as partner_rank from due
      ), ordered as (
        select *, row_number() over (order by partner_rank, next_attempt_at) as position from ranked
-       where partner_rank <= :perPartner
+       where partner_rank <= ${fetchesPerPartner}
      ), chosen as (
        select source_id, fetch_number from ordered
-       where position <= case when partner_rank = 1 then cast(:max as integer) else cast(:secondMax as integer) end
+       where position <= case when partner_rank = 1 then cast(${max} as integer) else cast(${secondMax} as integer) end
      )
      update source_fetches as claimed
      set status = 'running', attempts = claimed.attempts + 1, started_at = now(),
-       next_attempt_at = now() + :leaseMilliseconds * interval '1 millisecond'
+       next_attempt_at = now() + ${leaseMilliseconds} * interval '1 millisecond'
      from chosen join sources using (source_id) join partners using (partner_id)
      where claimed.source_id = chosen.source_id and claimed.fetch_number = chosen.fetch_number
        and claimed.status in ('queued', 'running') and claimed.next_attempt_at <= now()
      returning claimed.source_id, claimed.fetch_number, claimed.attempts, partner_id, partner_name, source_name, definition,
        secrets, etag, last_modified, last_feed_id`,
-    {
-      max,
-      secondMax: served.length > 0 ? 0 : max - slotsForOthers,
-      served,
-      candidatesMax,
-      perPartner: fetchesPerPartner,
-      leaseMilliseconds,
-    },
   );
-  return rows;
 }
 
 /** Claims fetches for a process, round robin among the partners. None gets a second one while another waits for its first. */
@@ -119,14 +108,15 @@ export class RoundRobinClaims {
 
 /** Tells whether a fetch is due of a partner that has none in progress. */
 export async function isPartnerWaiting(db: Database): Promise<boolean> {
-  const { rows } = await db.raw<{ rows: [{ isWaiting: boolean }] }>(
-    `with ${busySql}
+  const [row] = await queryRows<{ isWaiting: boolean }>(
+    db,
+    sql`with ${busySql}
      select exists (
        select from source_fetches join sources using (source_id)
        where ${isDue} and not exists (select from busy where busy.partner_id = sources.partner_id)
      ) as "isWaiting"`,
   );
-  return rows[0].isWaiting;
+  return row!.isWaiting;
 }
 
 /**
@@ -134,36 +124,33 @@ export async function isPartnerWaiting(db: Database): Promise<boolean> {
  * claimed, or a slot that no worker has noticed. In seconds; 0 when nothing waits.
  */
 export async function measureFetches(db: Database): Promise<{ oldestSeconds: number; running: number }> {
-  const { rows } = await db.raw<{ rows: [{ oldestSeconds: number; running: number }] }>(
-    `with ${busySql}
+  const [row] = await queryRows<{ oldestSeconds: number; running: number }>(
+    db,
+    sql`with ${busySql}
      select cast(coalesce((select sum(running) from busy), 0) as double precision) as running,
        cast(greatest(extract(epoch from now() - least(
          (
            select min(next_attempt_at) from source_fetches join sources using (source_id) left join busy using (partner_id)
-           where ${isDue} and coalesce(running, 0) < :perPartner
+           where ${isDue} and coalesce(running, 0) < ${fetchesPerPartner}
          ),
          (select min(next_slot_at) from sources)
        )), 0) as double precision) as "oldestSeconds"`,
-    { perPartner: fetchesPerPartner },
   );
-  return rows[0];
+  return row!;
 }
 
 /** Renews the lease. @returns whether the attempt still has it */
 export async function renewLease(db: Database, claim: FetchClaim): Promise<boolean> {
-  const { rowCount } = await db.raw<{ rowCount: number }>(
-    `update source_fetches set next_attempt_at = now() + :leaseMilliseconds * interval '1 millisecond' where ${isClaimed}`,
-    { ...bindingsOf(claim), leaseMilliseconds },
-  );
-  return rowCount > 0;
+  const statement = sql`
+    update source_fetches set next_attempt_at = now() + ${leaseMilliseconds} * interval '1 millisecond' where ${isClaimed(claim)}`;
+  return (await changeRows(db, statement)) > 0;
 }
 
 /** Queues a fetch whose attempt was aborted; the attempt does not count. */
 export async function releaseFetch(db: Database, claim: FetchClaim): Promise<void> {
-  await db.raw(
-    `update source_fetches set status = 'queued', next_attempt_at = now(), attempts = attempts - 1 where ${isClaimed}`,
-    bindingsOf(claim),
-  );
+  const statement = sql`
+    update source_fetches set status = 'queued', next_attempt_at = now(), attempts = attempts - 1 where ${isClaimed(claim)}`;
+  await changeRows(db, statement);
 }
 
 /** What the last response said of the file, for conditional requests. */
@@ -190,38 +177,29 @@ export async function endFetch(
   claim: FetchClaim & Pick<ClaimedFetch, 'partner_id'>,
   { status, feedId, httpStatus, validators }: FetchOutcome,
 ): Promise<boolean> {
-  const { rowCount } = await trx.raw<{ rowCount: number }>(
-    `with source as (
-       select source_id, source_name from sources where source_id = :sourceId and partner_id = :partnerId for update
+  const ended = await changeRows(
+    trx,
+    sql`with source as (
+       select source_id, source_name from sources where source_id = ${claim.source_id} and partner_id = ${claim.partner_id} for update
      ), ended as (
        update source_fetches
-       set status = :status, finished_at = clock_timestamp(), feed_id = :feedId, http_status = :httpStatus,
+       set status = ${status}, finished_at = clock_timestamp(), feed_id = ${feedId}, http_status = ${httpStatus},
          failure_reason = null
        from source
-       where source_fetches.source_id = source.source_id and fetch_number = :fetch and attempts = :attempts
+       where source_fetches.source_id = source.source_id and fetch_number = ${claim.fetch_number} and attempts = ${claim.attempts}
          and status = 'running'
        returning source_fetches.source_id
      ), feed as (
        update feeds set source_name = source.source_name from source, ended
-       where feed_id = :feedId and :status = 'completed'
+       where feed_id = ${feedId} and ${status} = 'completed'
      )
      update sources
-     set failures_in_a_row = 0, last_feed_id = :feedId,
-       etag = case when :hasValidators then :etag else etag end,
-       last_modified = case when :hasValidators then :lastModified else last_modified end
+     set failures_in_a_row = 0, last_feed_id = ${feedId},
+       etag = case when ${validators !== undefined} then ${validators?.etag ?? null} else etag end,
+       last_modified = case when ${validators !== undefined} then ${validators?.lastModified ?? null} else last_modified end
      from ended where sources.source_id = ended.source_id`,
-    {
-      ...bindingsOf(claim),
-      partnerId: claim.partner_id,
-      status,
-      feedId,
-      httpStatus,
-      hasValidators: validators !== undefined,
-      etag: validators?.etag ?? null,
-      lastModified: validators?.lastModified ?? null,
-    },
   );
-  if (rowCount === 0) return false;
+  if (ended === 0) return false;
   await keepAttention(trx, onePartner(claim.partner_id));
   return true;
 }
@@ -244,35 +222,29 @@ export function failAttempt(
   failed: FailedAttempt,
 ): Promise<number | undefined> {
   const { retrySeconds, httpStatus, reason, counts } = failed;
+  const isLast = retrySeconds === undefined;
   return inTransaction(db, 'request', async (trx) => {
-    const { rows } = await trx.raw<{ rows: { failures_in_a_row: number; partner_id: number }[] }>(
-      `with source as (
-         select source_id from sources where source_id = :sourceId for update
+    const [row] = await queryRows<{ failures_in_a_row: number; partner_id: number }>(
+      trx,
+      sql`with source as (
+         select source_id from sources where source_id = ${claim.source_id} for update
        ), failed as (
          update source_fetches
-         set status = case when :isLast then 'failed' else 'queued' end,
-           finished_at = case when :isLast then clock_timestamp() end,
-           next_attempt_at = now() + :retrySeconds * interval '1 second', http_status = :httpStatus, failure_reason = :reason
+         set status = case when ${isLast} then 'failed' else 'queued' end,
+           finished_at = case when ${isLast} then clock_timestamp() end,
+           next_attempt_at = now() + ${retrySeconds ?? 0} * interval '1 second', http_status = ${httpStatus ?? null}, failure_reason = ${reason}
          from source
-         where source_fetches.source_id = source.source_id and fetch_number = :fetch and attempts = :attempts
+         where source_fetches.source_id = source.source_id and fetch_number = ${claim.fetch_number} and attempts = ${claim.attempts}
            and status = 'running'
          returning source_fetches.source_id
        )
-       update sources set failures_in_a_row = failures_in_a_row + cast(:counts as integer)
+       update sources set failures_in_a_row = failures_in_a_row + cast(${counts ? 1 : 0} as integer)
        from failed where sources.source_id = failed.source_id
        returning failures_in_a_row, partner_id`,
-      {
-        ...bindingsOf(claim),
-        isLast: retrySeconds === undefined,
-        retrySeconds: retrySeconds ?? 0,
-        httpStatus: httpStatus ?? null,
-        reason,
-        counts: counts ? 1 : 0,
-      },
     );
-    const failures = rows[0]?.failures_in_a_row;
+    const failures = row?.failures_in_a_row;
     if (counts && failures === failingAfter) await publishSourceFailed(trx, claim.source_id);
-    if (rows[0]) await keepAttention(trx, onePartner(rows[0].partner_id));
+    if (row) await keepAttention(trx, onePartner(row.partner_id));
     return failures;
   });
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import type { PartnerScope } from '../shared/caller';
 import { failingAfter } from '../partners/attention';
@@ -25,13 +26,13 @@ export interface FetchRow {
   failure_reason: string | null;
 }
 
-/** Bindings: `scope`. To a key that is bound to a partner, all other keys than those of the partner are the operator's. */
-const shownColumns = `
+/** To a key that is bound to a partner, all other keys than those of the partner are the operator's. */
+const shownColumns = (scope: PartnerScope): Sql => sql`
   fetch_number, status, slot_at, requested_at, started_at, finished_at, attempts, next_attempt_at, http_status, feed_id,
   failure_reason,
   case
-    when cast(:scope as text) is null or requested_by is null
-      or exists (select from api_keys where key_name = requested_by and partner_name = :scope)
+    when cast(${scope} as text) is null or requested_by is null
+      or exists (select from api_keys where key_name = requested_by and partner_name = ${scope})
     then requested_by else 'operator'
   end as requested_by`;
 
@@ -43,14 +44,13 @@ export async function listFetches(
   db: Database,
   sourceId: number,
   scope: PartnerScope,
-  page: { beforeFetch: number; limit: number },
+  { beforeFetch, limit }: { beforeFetch: number; limit: number },
 ): Promise<FetchRow[]> {
-  const { rows } = await db.raw<{ rows: FetchRow[] }>(
-    `select ${shownColumns} from source_fetches
-     where source_id = :sourceId and fetch_number < :beforeFetch order by fetch_number desc limit :limit`,
-    { sourceId, scope, ...page },
+  return queryRows<FetchRow>(
+    db,
+    sql`select ${shownColumns(scope)} from source_fetches
+     where source_id = ${sourceId} and fetch_number < ${beforeFetch} order by fetch_number desc limit ${limit}`,
   );
-  return rows;
 }
 
 /** Queues a fetch; brings forward the one that is queued. @returns the fetch; undefined if the source is gone */
@@ -61,36 +61,40 @@ export function requestFetch(
 ): Promise<FetchRow | undefined> {
   return inTransaction(db, 'request', async (trx) => {
     await lockSources(trx, [sourceId]);
-    await trx.raw(
-      `update source_fetches set next_attempt_at = least(next_attempt_at, now())
-       where source_id = ? and status = 'queued'`,
-      [sourceId],
+    await changeRows(
+      trx,
+      sql`update source_fetches set next_attempt_at = least(next_attempt_at, now())
+       where source_id = ${sourceId} and status = 'queued'`,
     );
-    await trx.raw(
-      `with source as (
+    await changeRows(
+      trx,
+      sql`with source as (
          update sources set fetch_count = fetch_count + 1
-         where source_id = :sourceId and not exists (${unfinishedSql})
+         where source_id = ${sourceId} and not exists (${unfinishedSql})
          returning source_id, fetch_count
        )
        insert into source_fetches (source_id, fetch_number, status, requested_by)
-       select source_id, fetch_count, 'queued', :requestedBy from source`,
-      { sourceId, requestedBy },
+       select source_id, fetch_count, 'queued', ${requestedBy} from source`,
     );
-    const { rows } = await trx.raw<{ rows: FetchRow[] }>(
-      `select ${shownColumns} from source_fetches where source_id = :sourceId and status in ('queued', 'running')`,
-      { sourceId, scope },
+    const [fetch] = await queryRows<FetchRow>(
+      trx,
+      sql`select ${shownColumns(scope)} from source_fetches
+       where source_id = ${sourceId} and status in ('queued', 'running')`,
     );
-    return rows[0];
+    return fetch;
   });
 }
 
-const unfinishedSql = `
+const unfinishedSql = raw(`
   select from source_fetches as unfinished
-  where unfinished.source_id = sources.source_id and unfinished.status in ('queued', 'running')`;
+  where unfinished.source_id = sources.source_id and unfinished.status in ('queued', 'running')`);
 
 /** The next statement sees all fetches of these sources. */
 async function lockSources(trx: Knex.Transaction, sourceIds: number[]): Promise<void> {
-  await trx.raw('select from sources where source_id = any (?) order by source_id for update', [sourceIds]);
+  await queryRows(
+    trx,
+    sql`select from sources where source_id = any (${sourceIds}) order by source_id for update`,
+  );
 }
 
 /** A source whose time has come. */
@@ -103,15 +107,15 @@ export interface DueSource {
 
 /** Locks sources that are due at `now`, and those that were scheduled at a later time: the clock was set back. */
 export async function lockDueSources(trx: Knex.Transaction, now: Date, max: number): Promise<DueSource[]> {
-  const { rows } = await trx.raw<{ rows: DueSource[] }>(
-    `select source_id, definition, case when next_slot_at <= cast(:now as timestamptz) then next_slot_at end as slot_at
+  const nowText = now.toISOString();
+  return queryRows<DueSource>(
+    trx,
+    sql`select source_id, definition, case when next_slot_at <= cast(${nowText} as timestamptz) then next_slot_at end as slot_at
      from sources
-     where next_slot_at <= cast(:now as timestamptz) or scheduled_at > cast(:now as timestamptz)
-     order by source_id limit :max
+     where next_slot_at <= cast(${nowText} as timestamptz) or scheduled_at > cast(${nowText} as timestamptz)
+     order by source_id limit ${max}
      for update skip locked`,
-    { now: now.toISOString(), max },
   );
-  return rows;
 }
 
 /** What follows a due source. */
@@ -136,15 +140,16 @@ export async function insertSlots(
   now: Date,
 ): Promise<number[]> {
   const timeOf = (time: Date | null) => time?.toISOString() ?? null;
-  const { rows } = await trx.raw<{ rows: { source_id: number }[] }>(
-    `with due as (
+  const failing = await queryRows<{ source_id: number }>(
+    trx,
+    sql`with due as (
        select * from unnest(
-         cast(:ids as bigint[]), cast(:slots as timestamptz[]), cast(:nexts as timestamptz[]), cast(:starts as timestamptz[]),
-         cast(:failures as text[])
+         cast(${slots.map(({ sourceId }) => sourceId)} as bigint[]), cast(${slots.map(({ slotAt }) => timeOf(slotAt))} as timestamptz[]), cast(${slots.map(({ nextSlotAt }) => timeOf(nextSlotAt))} as timestamptz[]), cast(${slots.map(({ startAt }) => timeOf(startAt))} as timestamptz[]),
+         cast(${slots.map(({ failureReason }) => failureReason)} as text[])
        ) as slot (source_id, slot_at, next_slot_at, start_at, failure_reason)
      ), source as (
        update sources
-       set next_slot_at = due.next_slot_at, scheduled_at = cast(:now as timestamptz),
+       set next_slot_at = due.next_slot_at, scheduled_at = cast(${now.toISOString()} as timestamptz),
          fetch_count = fetch_count + case when due.slot_at is null then 0 else 1 end,
          failures_in_a_row = failures_in_a_row + case when due.slot_at is null or failure_reason is null then 0 else 1 end
        from due
@@ -168,18 +173,9 @@ export async function insertSlots(
        returning source_id, status
      )
      select source_id from source join recorded using (source_id, status)
-     where status = 'failed' and failures_in_a_row = :failingAfter`,
-    {
-      ids: slots.map(({ sourceId }) => sourceId),
-      slots: slots.map(({ slotAt }) => timeOf(slotAt)),
-      nexts: slots.map(({ nextSlotAt }) => timeOf(nextSlotAt)),
-      starts: slots.map(({ startAt }) => timeOf(startAt)),
-      failures: slots.map(({ failureReason }) => failureReason),
-      now: now.toISOString(),
-      failingAfter,
-    } as never,
+     where status = 'failed' and failures_in_a_row = ${failingAfter}`,
   );
-  return rows.map(({ source_id: sourceId }) => sourceId);
+  return failing.map(({ source_id: sourceId }) => sourceId);
 }
 
 /** Fetches that one statement removes. */
@@ -187,10 +183,10 @@ const removedPerStatement = 5_000;
 
 /** Removes fetches that ended more than `fetchRetentionDays` ago. */
 export async function removeOldFetches(db: Database): Promise<void> {
-  await db.raw(
-    `delete from source_fetches where (source_id, fetch_number) in (
-       select source_id, fetch_number from source_fetches where finished_at < now() - :days * interval '1 day' limit :max
+  await changeRows(
+    db,
+    sql`delete from source_fetches where (source_id, fetch_number) in (
+       select source_id, fetch_number from source_fetches where finished_at < now() - ${fetchRetentionDays} * interval '1 day' limit ${removedPerStatement}
      )`,
-    { days: fetchRetentionDays, max: removedPerStatement },
   );
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
 import { readBounded, type Found } from '../db/page';
+import { raw, sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
 import { failingAfter } from '../partners/attention';
@@ -98,7 +99,7 @@ export async function lockSource(
   partnerId: number,
   sourceName: string,
 ): Promise<StoredSource | undefined> {
-  await trx.raw('select from partners where partner_id = ? for no key update', [partnerId]);
+  await queryRows(trx, sql`select from partners where partner_id = ${partnerId} for no key update`);
   return trx('sources')
     .where({ partner_id: partnerId, source_name: sourceName })
     .forUpdate()
@@ -117,26 +118,20 @@ interface NewSource extends StoredSource {
  * @returns whether it is stored: false if the partner has `sourcesMax` others
  */
 export async function upsertSource(trx: Knex.Transaction, source: NewSource): Promise<boolean> {
-  const { definition, nextSlotAt, ...same } = source;
-  const { rowCount } = await trx.raw<{ rowCount: number }>(
-    `insert into sources (partner_id, source_name, format_name, definition, secrets, next_slot_at)
-     select :partnerId, :sourceName, :formatName, cast(:definition as json), :secrets, cast(:nextSlotAt as timestamptz)
+  const { partnerId, sourceName, definition, secrets, nextSlotAt } = source;
+  const stored = await changeRows(
+    trx,
+    sql`insert into sources (partner_id, source_name, format_name, definition, secrets, next_slot_at)
+     select ${partnerId}, ${sourceName}, ${definition.format ?? null}, cast(${JSON.stringify(definition)} as json), ${secrets}, cast(${nextSlotAt?.toISOString() ?? null} as timestamptz)
      where (
-       select count(*) from sources where partner_id = :partnerId and source_name <> :sourceName
-     ) < :sourcesMax
+       select count(*) from sources where partner_id = ${partnerId} and source_name <> ${sourceName}
+     ) < ${sourcesMax}
      on conflict (partner_id, source_name) do update set
        format_name = excluded.format_name, definition = excluded.definition, secrets = excluded.secrets,
        next_slot_at = excluded.next_slot_at, scheduled_at = now(), failures_in_a_row = 0, etag = null,
        last_modified = null, updated_at = now()`,
-    {
-      ...same,
-      formatName: definition.format,
-      definition: JSON.stringify(definition),
-      nextSlotAt: nextSlotAt?.toISOString() ?? null,
-      sourcesMax,
-    } as never,
   );
-  return rowCount > 0;
+  return stored > 0;
 }
 
 /** Locks a partner's own format against its deletion. */
@@ -161,21 +156,18 @@ export function deleteSource(db: Database, sourceId: number): Promise<void> {
 
 /** Counts sources whose last attempts have failed. */
 export async function countFailing(db: Database): Promise<number> {
-  const { rows } = await db.raw<{ rows: [{ count: number }] }>(
-    'select cast(count(*) as integer) as count from sources where failures_in_a_row >= ?',
-    [failingAfter],
-  );
-  return rows[0].count;
+  const statement = sql`
+    select cast(count(*) as integer) as count from sources where failures_in_a_row >= ${failingAfter}`;
+  const [row] = await queryRows<{ count: number }>(db, statement);
+  return row!.count;
 }
 
 /** Publishes source.failed. The content is a row of `findSource`. */
 export async function publishSourceFailed(db: Database, sourceId: number): Promise<void> {
-  await db.raw(publishSourceFailedSql, [sourceId]);
+  const event = sql`
+    select 'source.failed' as event_type, partner_name, to_json(source) as content
+    from (
+      select ${raw(shownColumns.join(', '))} from sources join partners using (partner_id) where source_id = ${sourceId}
+    ) as source`;
+  await queryRows(db, publishEventsSql(event));
 }
-
-const publishSourceFailedSql = publishEventsSql(`
-  select 'source.failed' as event_type, partner_name, to_json(source) as content
-  from (
-    select ${shownColumns.join(', ')} from sources join partners using (partner_id) where source_id = ?
-  ) as source
-`);

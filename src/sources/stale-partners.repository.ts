@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
+import { queryRows, type Database } from '../db/database';
 import { onlyLock, tryLock } from '../db/locks';
-import type { Database } from '../db/database';
+import { sql, type Sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
 import { allPartners, keepAttention } from '../partners/keep-attention';
@@ -10,14 +11,14 @@ import { withNumbersSql } from '../partners/partners.repository';
 const partnersPerBatch = 500;
 
 /**
- * Partners without a completed feed for the days that their enabled sources say, the fewest, or else `:days`. Before their first
+ * Partners without a completed feed for the days that their enabled sources say, the fewest, or else `days`. Before their first
  * completed feed, the days count from the first feed or source. Days that are no number, after a restore, count as none.
  */
-const staleSql = `
+const staleSql = (days: number | null): Sql => sql`
   stale as materialized (
     select partner_id, coalesce(completed_at, '-infinity') as completed_at
     from (
-      select partner_id, coalesce(expected.days, cast(:days as integer)) as days
+      select partner_id, coalesce(expected.days, cast(${days} as integer)) as days
       from partners left join (
         select partner_id, min(cast(definition ->> 'stale_after_days' as integer)) as days
         from sources
@@ -25,7 +26,7 @@ const staleSql = `
           and definition ->> 'enabled' = 'true'
         group by partner_id
       ) as expected using (partner_id)
-      where expected.days is not null or cast(:days as integer) is not null
+      where expected.days is not null or cast(${days} as integer) is not null
     ) as partner
     cross join lateral (
       select max(last_completed_at) as completed_at from partner_counts
@@ -38,19 +39,19 @@ const staleSql = `
   )`;
 
 /** A run that completed later ends the staleness of its time; other days end it for their time only. */
-const updateKnownSql = `
-  with ${staleSql}, changed as (
+const updateKnownSql = (days: number | null): Sql => sql`
+  with ${staleSql(days)}, changed as (
     select partner_id from stale_partners
     where is_stale <> exists (select from stale where stale.partner_id = stale_partners.partner_id)
-    order by partner_id limit :max
+    order by partner_id limit ${partnersPerBatch}
   )
   update stale_partners set is_stale = not is_stale from changed
   where stale_partners.partner_id = changed.partner_id
   returning stale_partners.partner_id`;
 
 /** A partner that is stale for the first time since its last completed run. */
-const insertNewSql = `
-  with ${staleSql}
+const insertNewSql = (days: number | null): Sql => sql`
+  with ${staleSql(days)}
   insert into stale_partners as known (partner_id, completed_at, is_stale)
   select partner_id, completed_at, true
   from stale
@@ -58,14 +59,16 @@ const insertNewSql = `
     select from stale_partners as noticed
     where noticed.partner_id = stale.partner_id and noticed.completed_at >= stale.completed_at
   )
-  order by partner_id limit :max
+  order by partner_id limit ${partnersPerBatch}
   on conflict (partner_id) do update set completed_at = excluded.completed_at, is_stale = true
   returning partner_id`;
 
-const publishStaleSql = publishEventsSql(`
-  select 'partner.stale' as event_type, partner_name, to_json(partner) as content
-  from (${withNumbersSql('(select partner_id, partner_name from partners where partner_id = any (?))')}) as partner
-`);
+const publishStaleSql = (partnerIds: number[]): Sql => {
+  const partners = sql`(select partner_id, partner_name from partners where partner_id = any (${partnerIds}))`;
+  return publishEventsSql(sql`
+    select 'partner.stale' as event_type, partner_name, to_json(partner) as content
+    from (${{ sql: withNumbersSql(partners.sql), bindings: partners.bindings }}) as partner`);
+};
 
 /**
  * Finds the stale partners, and publishes partner.stale once for each completed feed that was the last for too long. Safe
@@ -87,20 +90,18 @@ async function noticeBatch(
   days: number | null,
 ): Promise<{ noticed: number; changed: number }> {
   if (!(await tryLock(trx, 'stalePartners', onlyLock.stalePartners))) return { noticed: 0, changed: 0 };
-  type Noticed = { rows: { partner_id: number }[] };
-  const bindings = { days, max: partnersPerBatch } as never;
-  const { rows: known } = await trx.raw<Noticed>(updateKnownSql, bindings);
-  const { rows } = await trx.raw<Noticed>(insertNewSql, bindings);
-  const partners = [...known, ...rows].map(({ partner_id }) => partner_id);
-  if (partners.length > 0) await keepAttention(trx, allPartners(partners));
+  const partnersOf = async (statement: Sql) =>
+    (await queryRows<{ partner_id: number }>(trx, statement)).map(({ partner_id }) => partner_id);
+  const known = await partnersOf(updateKnownSql(days));
+  const noticed = await partnersOf(insertNewSql(days));
+  if (known.length + noticed.length > 0) await keepAttention(trx, allPartners([...known, ...noticed]));
   // With the attention of the partner; it waits for no lock.
-  if (rows.length > 0) await trx.raw(publishStaleSql, [rows.map(({ partner_id }) => partner_id)]);
-  return { noticed: rows.length, changed: known.length };
+  if (noticed.length > 0) await queryRows(trx, publishStaleSql(noticed));
+  return { noticed: noticed.length, changed: known.length };
 }
 
 export async function countStalePartners(db: Database): Promise<number> {
-  const { rows } = await db.raw<{ rows: [{ count: number }] }>(
-    'select cast(count(*) as integer) as count from stale_partners where is_stale',
-  );
-  return rows[0].count;
+  const statement = sql`select cast(count(*) as integer) as count from stale_partners where is_stale`;
+  const [row] = await queryRows<{ count: number }>(db, statement);
+  return row!.count;
 }
