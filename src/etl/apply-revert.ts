@@ -1,6 +1,5 @@
 import type { Knex } from 'knex';
 import { writeBack } from '../db/working-copy';
-import { raw } from '../db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { ProductsGone, skipManualChangeLog } from './apply-changes';
 import { assignmentsSql, revertEffects, type RunChange } from './change-effects';
@@ -40,7 +39,7 @@ export async function applyRevert(
   return untilUncontended(trx, change.partnerId, signal, async () => {
     const counts = await storeEffects(trx, undone);
     check(counts);
-    const tables = [raw(writtenSql)];
+    const tables = [writtenSql];
     return {
       tables,
       apply: async (savepoint, lockProducts) => {
@@ -90,7 +89,7 @@ export async function forgetReverted(
   digests: PartnerDigests,
 ): Promise<void> {
   await digests.loadToForget();
-  for await (const skus of readColumn<string>(trx, raw(`select sku from ${writtenSql} as written`))) {
+  for await (const skus of readColumn<string>(trx, `select sku from ${writtenSql} as written`)) {
     digests.forget(skus);
   }
   await digests.save();

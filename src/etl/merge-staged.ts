@@ -1,8 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { writeBack } from '../db/working-copy';
-import { queryRows } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { applyChanges, isContention, ProductsGone } from './apply-changes';
 import { compareProducts } from './load';
@@ -40,7 +38,7 @@ export async function mergeStaged(
     stats.phase = 'loading';
     const { moved, ...merged } = counters;
     return {
-      tables: [raw('feed_changes'), ...(counters.withdrawn > 0 ? [raw('feed_withdrawals')] : [])],
+      tables: ['feed_changes', ...(counters.withdrawn > 0 ? ['feed_withdrawals'] : [])],
       apply: async (savepoint, lockProducts) => {
         const manual = await stats.timed('apply', () =>
           applyChanges(savepoint, feed, change, counters, lockProducts),
@@ -57,7 +55,7 @@ export async function mergeStaged(
  * exist before it writes the first of them.
  */
 interface ComparedChanges<T> {
-  tables: Sql[];
+  tables: string[];
   apply: (savepoint: Knex.Transaction, lockProducts: () => Promise<void>) => Promise<T>;
 }
 
@@ -89,7 +87,7 @@ export async function untilUncontended<T>(
 }
 
 /** Locks the products to be changed that no other transaction holds, and tells whether these are all. */
-const lockSql = (changes: Sql) => sql`
+const lockSql = (changes: string) => `
   select (select count(product_id) from ${changes} as changes) = (
     select count(*) from (
       select from ${changes} as changes join products
@@ -106,17 +104,17 @@ const lockSql = (changes: Sql) => sql`
  */
 export async function lockProducts(
   trx: Knex.Transaction,
-  tables: readonly Sql[],
+  tables: string[],
   milliseconds: number,
   signal: AbortSignal,
 ): Promise<void> {
   // Waits for the table, for example while an index is created, before products are locked.
-  await queryRows(trx, sql`lock table products in row exclusive mode`);
+  await trx.raw('lock table products in row exclusive mode');
   const deadline = performance.now() + milliseconds;
   for (const changes of tables) {
     for (;;) {
-      const [row] = await queryRows<{ areLocked: boolean }>(trx, lockSql(changes));
-      if (row!.areLocked) break;
+      const { rows } = await trx.raw<{ rows: [{ areLocked: boolean }] }>(lockSql(changes));
+      if (rows[0].areLocked) break;
       if (performance.now() >= deadline) throw new ProductsGone();
       await sleep(lockPollMilliseconds);
       signal.throwIfAborted();
@@ -125,7 +123,7 @@ export async function lockProducts(
 }
 
 /** Finds a product to be changed that another transaction has changed or locked. */
-const lockedProductSql = (changes: Sql) => sql`
+const lockedProductSql = (changes: string) => `
   select product_id from ${changes} as changes where product_id is not null
   except
   select product_id from (
@@ -138,31 +136,27 @@ const lockedProductSql = (changes: Sql) => sql`
 `;
 
 /** Waits for a transaction that has locked a product to be updated, without holding a product lock. */
-async function waitForProducts(
-  trx: Knex.Transaction,
-  partnerId: number,
-  tables: readonly Sql[],
-): Promise<void> {
+async function waitForProducts(trx: Knex.Transaction, partnerId: number, tables: string[]): Promise<void> {
   const productId = await andRollBack(trx, async (savepoint) => {
     for (const changes of tables) {
-      const [row] = await queryRows<{ product_id: number }>(savepoint, lockedProductSql(changes));
-      if (row) return row.product_id;
+      const { rows } = await savepoint.raw<{ rows: { product_id: number }[] }>(lockedProductSql(changes));
+      if (rows[0]) return rows[0].product_id;
     }
     return undefined;
   });
   if (productId === undefined) return;
   await andRollBack(trx, (savepoint) =>
-    queryRows(
-      savepoint,
-      sql`select from products where partner_id = ${partnerId} and product_id = ${productId} for no key update`,
-    ),
+    savepoint.raw('select from products where partner_id = ? and product_id = ? for no key update', [
+      partnerId,
+      productId,
+    ]),
   );
 }
 
 /** Does `work` in a savepoint, then rolls back, which releases its locks. */
 async function andRollBack<T>(
   trx: Knex.Transaction,
-  work: (savepoint: Knex.Transaction) => Promise<T>,
+  work: (savepoint: Knex.Transaction) => PromiseLike<T>,
 ): Promise<T> {
   const savepoint = await trx.transaction();
   try {

@@ -1,4 +1,3 @@
-import { sql, type Sql } from '../db/sql';
 import { rowIssue } from './row-issues';
 import { PriceJumpLimit } from './run-result';
 import type { RunStats } from './run-stats';
@@ -12,7 +11,7 @@ const jumpPercentMin = 5;
  * SQL that tells whether the price of a product jumps; null where it does not change, or there is nothing to compare: another
  * currency, no price or 0 before, none after, or a withdrawn product.
  */
-export const priceJumpSql = (price: Sql, currency: Sql) => sql`
+export const priceJumpSql = (price: string, currency: string) => `
   case when products.withdrawn_at is null and products.price > 0 and ${price} <> products.price
       and ${currency} is not distinct from products.currency
     then ${price} >= 5 * products.price or 5 * ${price} <= products.price end`;

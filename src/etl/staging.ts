@@ -1,6 +1,4 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
 import { copyRows, formatValue, formatValues, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { LoadOptions } from '../feed-format/load-options';
@@ -19,7 +17,7 @@ export const etlWorkMemMegabytes = 64;
  * `line` is unique: a record starts on a new line. `last_line` is null where it equals `line`, `record_offset` in a row that only
  * names a sku.
  */
-const rowColumnsSql = sql`
+const rowColumnsSql = `
     line bigint not null,
     last_line bigint,
     row_number bigint not null,
@@ -33,17 +31,17 @@ const rowColumnsSql = sql`
     currency text collate "C",
     availability text collate "C"`;
 
-const createRowsSql = sql`create temporary table feed_rows (${rowColumnsSql}) on commit drop;`;
+const createRowsSql = `create temporary table feed_rows (${rowColumnsSql}) on commit drop;`;
 
 /** One COPY writes the rows, and the skus of the other rows of a feed that withdraws what it does not name. */
-const createNamedRowsSql = sql`
+const createNamedRowsSql = `
   create temporary table feed_records (${rowColumnsSql}, is_name boolean not null)
     partition by list (is_name) on commit drop;
   create temporary table feed_rows partition of feed_records for values in (false) on commit drop;
   create temporary table feed_names partition of feed_records for values in (true) on commit drop;
 `;
 
-const createIssuesSql = sql`
+const createIssuesSql = `
   create temporary table feed_issues (
     line bigint not null,
     last_line bigint not null,
@@ -64,15 +62,12 @@ const createIssuesSql = sql`
  * @param keepsNames - whether the skus of rows that are not staged are needed
  */
 export async function createStaging(trx: Knex.Transaction, keepsNames = false): Promise<void> {
-  await queryRows(trx, sql`set local work_mem = '${raw(etlWorkMemMegabytes)}MB'`);
-  await queryRows(
-    trx,
-    sql`
+  await trx.raw(`set local work_mem = '${etlWorkMemMegabytes}MB'`);
+  await trx.raw(`
     drop table if exists pg_temp.feed_records, pg_temp.feed_rows, pg_temp.feed_names, pg_temp.feed_issues;
     ${keepsNames ? createNamedRowsSql : createRowsSql}
     ${createIssuesSql}
-  `,
-  );
+  `);
 }
 
 /** COPY into the staging table. */
@@ -136,13 +131,13 @@ export async function stageFeed(
 /** Rows per batch of `readColumn`. */
 const rowsPerFetch = 10_000;
 
-/** Reads the only column of a query without bindings, in batches. One query at a time in a transaction. */
-export async function* readColumn<Value>(trx: Knex.Transaction, query: Sql): AsyncGenerator<Value[]> {
-  await queryRows(trx, sql`declare batches no scroll cursor for ${query}`);
+/** Reads the only column of a query, in batches. One query at a time in a transaction. */
+export async function* readColumn<Value>(trx: Knex.Transaction, sql: string): AsyncGenerator<Value[]> {
+  await trx.raw(`declare batches no scroll cursor for ${sql}`);
   for (;;) {
-    const rows = await queryRows<Record<string, Value>>(trx, sql`fetch ${raw(rowsPerFetch)} from batches`);
+    const { rows } = await trx.raw<{ rows: Record<string, Value>[] }>(`fetch ${rowsPerFetch} from batches`);
     if (rows.length === 0) break;
     yield rows.flatMap((row) => Object.values(row));
   }
-  await queryRows(trx, sql`close batches`);
+  await trx.raw('close batches');
 }

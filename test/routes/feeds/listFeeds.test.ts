@@ -298,7 +298,7 @@ describe('GET /feeds', () => {
       `);
       const statements: { sql: string; bindings: Knex.Value[] }[] = [];
       service.pool.on('query', (statement: (typeof statements)[0]) => {
-        if (statement.sql.includes('order by "feeds"."uploaded_at"')) statements.push(statement);
+        if (statement.sql.includes('order by feeds.uploaded_at')) statements.push(statement);
       });
 
       expect(idsOf(await list(service, { limit: '2' }))).toEqual(['FD20002', 'FD20001']);
