@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
+import { changeRows, queryRows } from '../db/database';
 import { takeLock } from '../db/locks';
+import { sql } from '../db/sql';
 import { lockWithdrawals } from './partner-lock';
 
 /*
@@ -21,32 +23,32 @@ export interface CatalogChange {
  * caller holds the partner's lock.
  */
 export async function beginRunChange(trx: Knex.Transaction, partnerId: number): Promise<CatalogChange> {
-  const { rows } = await trx.raw<{ rows: [{ runId: number }] }>(`select nextval('run_ids') as "runId"`);
-  const change = { partnerId, runId: rows[0].runId };
+  const [row] = await queryRows<{ runId: number }>(trx, sql`select nextval('run_ids') as "runId"`);
+  const change = { partnerId, runId: row!.runId };
   await keepAs(trx, change);
   return change;
 }
 
 /** The successor of the last change. Numbers of runs are ten millions apart. */
-const nextIdSql = `
+const nextIdSql = (partnerId: number) => sql`
   select case
     when last_id >= (select seqstart from pg_sequence where seqrelid = cast('run_ids' as regclass))
     then last_id + 1 else nextval('early_withdrawal_ids')
   end as "runId"
-  from (select max(run_id) as last_id from catalog_versions where partner_id = ?) as changes`;
+  from (select max(run_id) as last_id from catalog_versions where partner_id = ${partnerId}) as changes`;
 
 /** Numbers the withdrawal of a product that the caller has locked, and the change begins here. */
 export async function beginWithdrawal(trx: Knex.Transaction, partnerId: number): Promise<CatalogChange> {
   await takeLock(trx, 'history', partnerId);
-  const { rows } = await trx.raw<{ rows: [{ runId: number }] }>(nextIdSql, [partnerId]);
-  const change = { partnerId, runId: rows[0].runId };
+  const [row] = await queryRows<{ runId: number }>(trx, nextIdSql(partnerId));
+  const change = { partnerId, runId: row!.runId };
   await keepAs(trx, change);
   return change;
 }
 
 /** Makes the triggers keep products as changed by this change. */
 async function keepAs(trx: Knex.Transaction, { runId }: CatalogChange): Promise<void> {
-  await trx.raw("select set_config('partner_catalog.change', ?, true)", [String(runId)]);
+  await queryRows(trx, sql`select set_config('partner_catalog.change', ${String(runId)}, true)`);
 }
 
 /**
@@ -63,10 +65,11 @@ export async function endChange(
   await takeLock(trx, 'history', partnerId);
   // Before the time is taken: it may wait for orders, and the change is not visible before it has.
   if (withdraws) await lockWithdrawals(trx, partnerId);
-  await trx.raw(
-    `insert into catalog_versions (run_id, partner_id, effective_at, job_id, run)
-     select :runId, :partnerId, greatest(clock_timestamp(), max(effective_at) + interval '1 microsecond'), :jobId, :run
-     from catalog_versions where partner_id = :partnerId`,
-    { partnerId, runId, jobId: run?.jobId ?? null, run: run?.run ?? null },
+  await changeRows(
+    trx,
+    sql`insert into catalog_versions (run_id, partner_id, effective_at, job_id, run)
+     select ${runId}, ${partnerId}, greatest(clock_timestamp(), max(effective_at) + interval '1 microsecond'),
+       ${run?.jobId ?? null}, ${run?.run ?? null}
+     from catalog_versions where partner_id = ${partnerId}`,
   );
 }

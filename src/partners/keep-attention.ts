@@ -24,43 +24,43 @@ const runsMax = 20;
  */
 
 /** The newest feeds with their jobs. `was_requested`: their run was, or is, in the queue. */
-const feedSql = `
+const feedSql = sql`
   select asked.partner_id, newest.*, job.job_id, was_requested,
     concat_ws('/', mode, collection, is_collection_named, source_name) as series
   from asked cross join lateral (
     select feed_id, uploaded_at, sha256, raw_file_removed_at, mode, collection, is_collection_named, source_name
     from feeds where feeds.partner_id = asked.partner_id
-    order by uploaded_at desc, feed_id desc limit ${feedsMax}
+    order by uploaded_at desc, feed_id desc limit ${raw(feedsMax)}
   ) as newest cross join lateral (
     select job_id, run_requested_at is not null or status <> 'queued' as was_requested
     from validation_jobs where validation_jobs.feed_id = newest.feed_id offset 0
   ) as job`;
 
 /** Their last runs. */
-const runSql = `
+const runSql = sql`
   select partner_id, series, job_run.*
   from feed cross join lateral (
-    select * from runs where runs.job_id = feed.job_id order by run desc limit ${runsMax}
+    select * from runs where runs.job_id = feed.job_id order by run desc limit ${raw(runsMax)}
   ) as job_run`;
 
 /** The loads that have ended, without attempts that were repeated, and those that a person stopped. */
-const endedSql = `
+const endedSql = sql`
   select *, row_number() over (partition by partner_id order by finished_at desc, job_id desc, run desc) as place
   from run
   where kind = 'load' and status in ('completed', 'failed')
-    and coalesce(failure_reason, '') not in ('${repeatedReason}', '${cancelledReason}')`;
+    and coalesce(failure_reason, '') not in (${raw(`'${repeatedReason}', '${cancelledReason}'`)})`;
 
 /** The completed loads that are not undone. */
-const inForceSql = `
+const inForceSql = sql`
   select * from ended
   where status = 'completed' and (
     -- Most jobs have none.
     job_id not in (select job_id from run where kind = 'revert' and status = 'completed')
-    or ${revertedBySql('ended.job_id', 'ended.run')} is null
+    or ${raw(revertedBySql('ended.job_id', 'ended.run'))} is null
   )`;
 
 /** The loads, one of each feed: its last run. Files of corrected rows belong to the load before them. */
-const loadSql = `
+const loadSql = sql`
   select *, row_number() over (partition by partner_id order by finished_at desc, job_id desc) as load_place,
     lead(processed) over series as processed_before,
     cast(skipped as numeric) / greatest(processed, 1) as share,
@@ -73,7 +73,7 @@ const loadSql = `
   window series as (partition by partner_id, series order by finished_at desc, job_id desc)`;
 
 /** The last load of each partner, with the skipped rows that no corrected row has replaced. */
-const lastLoadSql = `
+const lastLoadSql = sql`
   select load.*, skipped - coalesce(corrected, 0) as still_skipped
   from load cross join lateral (
     select cast(sum(processed - skipped) as bigint) as corrected from in_force as correction
@@ -83,12 +83,12 @@ const lastLoadSql = `
   where load_place = 1`;
 
 /** The last load that says something of prices. An update without their column leaves the question open. */
-const pricedSql = `
+const pricedSql = sql`
   select distinct on (partner_id) * from in_force
   where not is_correction and prices is not null order by partner_id, finished_at desc, job_id desc, run desc`;
 
 /** Partners whose last run has failed, and the feeds whose run has failed since one completed. */
-const failedSql = `
+const failedSql = sql`
   select partner_id, last.finished_at, last.would_withdraw, last.price_jumps, count(distinct failed.job_id) as failed_feeds
   from ended as last join ended as failed using (partner_id) left join (
     select partner_id, min(place) as place from ended where status = 'completed' group by partner_id
@@ -97,7 +97,7 @@ const failedSql = `
   group by partner_id, last.finished_at, last.would_withdraw, last.price_jumps`;
 
 /** Feeds that were uploaded after all that were run; not those that repeat one of them, or cannot be run. */
-const waitingSql = `
+const waitingSql = sql`
   with tried as materialized (
     select *, was_requested or job_id in (
       select job_id from run where kind = 'load' and status <> 'cancelled'
@@ -111,7 +111,7 @@ const waitingSql = `
     )
   )`;
 
-const failingSql = `
+const failingSql = sql`
   select sources.partner_id, case when last.status = 'failed' then finished_at end as failed_at
   from asked join sources using (partner_id) left join lateral (
     select status, finished_at from source_fetches
@@ -119,10 +119,10 @@ const failingSql = `
     order by fetch_number desc limit 1
   ) as last on true
   where definition ->> 'enabled' = 'true'
-    and (failures_in_a_row >= ${failingAfter} or (failures_in_a_row > 0 and last.status = 'failed'))`;
+    and (failures_in_a_row >= ${raw(failingAfter)} or (failures_in_a_row > 0 and last.status = 'failed'))`;
 
 /** A run that has completed since ends the staleness before the next check for it. */
-const staleSql = `
+const staleSql = sql`
   select stale_partners.partner_id, coalesce(nullif(completed_at, '-infinity'), least(
     (select min(uploaded_at) from feeds where feeds.partner_id = stale_partners.partner_id),
     (select min(created_at) from sources where sources.partner_id = stale_partners.partner_id)
@@ -134,7 +134,7 @@ const staleSql = `
   )`;
 
 /** All reasons, with when they began as far as that is known. */
-const reasonsSql = `
+const reasonsSql = sql`
   select partner_id,
     case when would_withdraw is null then 'last_run_failed' else 'withdrawals_blocked' end as reason,
     finished_at as since, coalesce(would_withdraw, failed_feeds) as count
@@ -171,9 +171,9 @@ const reasonsSql = `
  * Computes the reasons of the partners, and writes and publishes the difference. Two parts for one reason are one: it lasts since
  * the earlier part, and the larger one counts.
  */
-const keepSql = `
+const keepSql = (ids: readonly number[]) => sql`
   with asked as materialized (
-    select partner_id from partners where partner_id = any (cast(? as bigint[]))
+    select partner_id from partners where partner_id = any (cast(${ids} as bigint[]))
   ), feed as materialized (${feedSql}
   ), run as materialized (${runSql}
   ), ended as materialized (${endedSql}
@@ -188,17 +188,17 @@ const keepSql = `
   ), wanted as materialized (
     select partner_id, reason, severity, min(since) as since, max(count) as count
     from (${reasonsSql}) as found
-    join unnest(array['${attentionReasons.join("', '")}']) with ordinality as known (reason, severity) using (reason)
+    join unnest(array[${raw(`'${attentionReasons.join("', '")}'`)}]) with ordinality as known (reason, severity) using (reason)
     group by partner_id, reason, severity
   ), went as (
     delete from partner_attention as had
-    where partner_id = any (cast(? as bigint[])) and not exists (
+    where partner_id = any (cast(${ids} as bigint[])) and not exists (
       select from wanted where (wanted.partner_id, wanted.reason) = (had.partner_id, had.reason)
     )
     returning partner_id, reason, since, count
   ), counted as (
     update partner_attention as had set count = wanted.count, severity = wanted.severity from wanted
-    where had.partner_id = any (cast(? as bigint[])) and (wanted.partner_id, wanted.reason) = (had.partner_id, had.reason)
+    where had.partner_id = any (cast(${ids} as bigint[])) and (wanted.partner_id, wanted.reason) = (had.partner_id, had.reason)
       and (wanted.count, wanted.severity) <> (had.count, had.severity)
   ), came as (
     insert into partner_attention (partner_id, reason, severity, since, count)
@@ -206,17 +206,13 @@ const keepSql = `
     on conflict (partner_id, reason) do nothing
     returning partner_id, reason, since, count
   )
-  ${
-    publishEventsSql(
-      raw(`
+  ${publishEventsSql(sql`
     select 'partner.attention' as event_type, partner_name, json_build_object(
       'partner_name', partner_name, 'reason', reason, 'since', since, 'count', count, 'is_over', is_over
     ) as content
     from (select *, true as is_over from went union all select *, false from came) as change join partners using (partner_id)
     order by partner_id, reason
-  `),
-    ).sql
-  }`;
+  `)}`;
 
 /**
  * Locks the reasons of partners until the transaction ends, by ascending number. These locks are the last of a transaction, all of
@@ -235,8 +231,7 @@ const lockReasonsSql = (which: Sql): Sql => sql`
  */
 export async function keepAttention(db: Database, which: Sql): Promise<void> {
   const ids = await readPartnerIds(db, lockReasonsSql(which));
-  // Named bindings would take knex longer than the statement takes PostgreSQL.
-  if (ids.length > 0) await queryRows(db, { sql: keepSql, bindings: [ids, ids, ids] });
+  if (ids.length > 0) await queryRows(db, keepSql(ids));
 }
 
 async function readPartnerIds(db: Database, which: Sql): Promise<number[]> {

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
+import { queryRows } from '../db/database';
 import { takeLock, tryLock } from '../db/locks';
+import { sql } from '../db/sql';
 
 /*
  * The partner's lock: only its holder changes the partner's products, except by manual changes. An advisory lock of the
@@ -17,9 +19,9 @@ import { takeLock, tryLock } from '../db/locks';
  */
 export async function lockPartner(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
   await waitForPartner(trx, partnerId);
-  const { rows } = await trx.raw<{ rows: unknown[] }>(
-    'select from partners where partner_id = ? for no key update',
-    [partnerId],
+  const rows = await queryRows(
+    trx,
+    sql`select from partners where partner_id = ${partnerId} for no key update`,
   );
   return rows.length > 0;
 }
@@ -41,9 +43,9 @@ export async function lockWithdrawals(trx: Knex.Transaction, partnerId: number):
 /** Locks the partner unless it is locked already. @returns whether it is locked now, and exists */
 export async function tryLockPartner(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
   if (!(await tryLock(trx, 'partner', partnerId))) return false;
-  const row = await trx.raw<{ rows: unknown[] }>(
-    'select from partners where partner_id = ? for no key update skip locked',
-    [partnerId],
+  const rows = await queryRows(
+    trx,
+    sql`select from partners where partner_id = ${partnerId} for no key update skip locked`,
   );
-  return row.rows.length > 0;
+  return rows.length > 0;
 }

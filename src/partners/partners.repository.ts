@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
 import type { PartnerScope } from '../shared/caller';
 import { partnerNotFound } from '../shared/errors';
 import { allOf, raw, sql, type Sql } from '../db/sql';
@@ -114,7 +114,7 @@ export async function listPartnersByAttention(
         and ${matches(filter)} and ${withoutReason}
       order by partner_name limit (select ${max} - count(*) from needy)
     )
-    select partner_id, partner_name, severity, since, ${raw(utcText('since', 'US'))} as since_text from needy
+    select partner_id, partner_name, severity, since, ${utcText('since', 'US')} as since_text from needy
     union all
     select partner_id, partner_name, null, null, null from others`;
   const rows = await readPage<RankedPartnerRow>(db, page, 'severity, since, partner_name');
@@ -142,20 +142,16 @@ function matches({ scope, name, prefix, attention }: PartnerFilter): Sql {
 }
 
 /** @param page - a query as for `withNumbersSql` @param orderBy - columns of the page */
-async function readPage<Row extends PartnerRow>(db: Database, page: Sql, orderBy: string): Promise<Row[]> {
-  const { rows } = await db.raw<{ rows: Row[] }>(
-    `${withNumbersSql(`(${page.sql})`)} order by ${orderBy}`,
-    page.bindings as Knex.Value[],
-  );
-  return rows;
+function readPage<Row extends PartnerRow>(db: Database, page: Sql, orderBy: string): Promise<Row[]> {
+  return queryRows<Row>(db, sql`${withNumbersSql(sql`(${page})`)} order by ${raw(orderBy)}`);
 }
 
 /** Returns SQL that formats a time in ISO 8601. @param digits - `MS` or `US` */
 const utcText = (time: string, digits: 'MS' | 'US') =>
-  `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.${digits}"Z"')`;
+  raw(`to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.${digits}"Z"')`);
 
 /** Returns a query for partners as `PartnerRow`. @param page - a relation with the columns `partner_id` and `partner_name` */
-export const withNumbersSql = (page: string) => `
+export const withNumbersSql = (page: Sql) => sql`
   select page.*, products, feeds, last_feed_id, last_completed_at, attention
   from ${page} as page
   cross join lateral (
@@ -175,30 +171,27 @@ export const withNumbersSql = (page: string) => `
 
 /** Finds or creates a partner, and locks its row against removal. Safe to call concurrently. */
 export async function getOrInsertPartner(db: Database, partnerName: string): Promise<number> {
-  const { rows } = await db.raw<{ rows: { partner_id: number }[] }>(
-    `with created as (
+  const [partner] = await queryRows<{ partner_id: number }>(
+    db,
+    sql`with created as (
        insert into partners (partner_name)
-       select :partnerName where not exists (select from partners where partner_name = :partnerName)
+       select ${partnerName} where not exists (select from partners where partner_name = ${partnerName})
        on conflict do nothing
        returning partner_id
      ), existing as (
-       select partner_id from partners where partner_name = :partnerName for key share
+       select partner_id from partners where partner_name = ${partnerName} for key share
      )
      select partner_id from created
      union all
      select partner_id from existing`,
-    { partnerName },
   );
   // Another transaction created or merged the partner meanwhile: the next statement sees that.
-  return rows[0]?.partner_id ?? getOrInsertPartner(db, partnerName);
+  return partner?.partner_id ?? getOrInsertPartner(db, partnerName);
 }
 
 /** Locks the row of a partner against removal until the transaction ends. @returns whether the partner is still there */
 export async function lockAgainstRemoval(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
-  const { rows } = await trx.raw<{ rows: unknown[] }>(
-    'select from partners where partner_id = ? for key share',
-    [partnerId],
-  );
+  const rows = await queryRows(trx, sql`select from partners where partner_id = ${partnerId} for key share`);
   return rows.length > 0;
 }
 

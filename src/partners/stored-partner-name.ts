@@ -1,16 +1,15 @@
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 
-/** All columns with partner names. */
-const named = [
-  'select partner_name from partners',
-  'select partner_name from orders',
-  'select partner_name from api_keys where revoked_at is null',
-  'select partner_name from webhook_endpoints',
-];
-
-const isStoredSql = `
-  select ${named.map((names) => `exists (select from (${names}) as named where partner_name = :name)`).join(' or ')} as "isStored"
-`;
+/** Selects all stored partner names. @param orders - a relation with those of orders */
+const namesSql = (orders: Sql) => sql`
+  select partner_name from partners
+  union all
+  select partner_name from ${orders}
+  union all
+  select partner_name from api_keys where revoked_at is null
+  union all
+  select partner_name from webhook_endpoints`;
 
 /**
  * Resolves a partner name to the stored one: its NFC form (Unicode). A name that was stored in another form earlier is
@@ -19,12 +18,15 @@ const isStoredSql = `
 export async function storedPartnerName(db: Database, name: string): Promise<string> {
   const composed = name.normalize('NFC');
   if (composed === name) return name;
-  const { rows } = await db.raw<{ rows: [{ isStored: boolean }] }>(isStoredSql, { name });
-  return rows[0].isStored ? name : composed;
+  const [row] = await queryRows<{ isStored: boolean }>(
+    db,
+    sql`select exists (select from (${namesSql(raw('orders'))}) as named where partner_name = ${name}) as "isStored"`,
+  );
+  return row!.isStored ? name : composed;
 }
 
 /** Loose index scan over orders: one step per name. */
-const namesOutsideNfcSql = `
+const namesOutsideNfcSql = sql`
   with recursive ordering as (
     select (select partner_name from orders order by partner_name limit 1) as partner_name
     union all
@@ -33,13 +35,13 @@ const namesOutsideNfcSql = `
     )
     from ordering where partner_name is not null
   )
-  select partner_name
-  from (${named.map((names) => names.replace('from orders', 'from ordering')).join(' union ')}) as named
+  select distinct partner_name
+  from (${namesSql(raw('ordering'))}) as named
   where partner_name is not nfc normalized
   order by partner_name
 `;
 
 export async function listNamesOutsideNfc(db: Database): Promise<string[]> {
-  const { rows } = await db.raw<{ rows: { partner_name: string }[] }>(namesOutsideNfcSql);
+  const rows = await queryRows<{ partner_name: string }>(db, namesOutsideNfcSql);
   return rows.map(({ partner_name }) => partner_name);
 }

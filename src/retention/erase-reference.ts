@@ -1,4 +1,5 @@
-import type { Database } from '../db/database';
+import { changeRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { formatId } from '../shared/ids';
 
@@ -15,12 +16,12 @@ export interface ErasureResult {
 }
 
 /** Other members keep their text: the digits of an amount too. */
-const eraseInReplies = `
+const eraseInRepliesSql = (orderIds: readonly string[]) => sql`
   update idempotency_keys set response_body = (
     select json_object_agg(key, case when key = 'customer_reference' then cast('null' as json) else value end order by position)
     from json_each(response_body) with ordinality as member (key, value, position)
   )
-  where response_body ->> 'order_id' = any (?) and response_body ->> 'customer_reference' is not null`;
+  where response_body ->> 'order_id' = any (${orderIds}) and response_body ->> 'customer_reference' is not null`;
 
 /**
  * Sets the `customer_reference` of orders to null, and in the stored responses of the requests that created them. Webhooks
@@ -37,9 +38,8 @@ export function eraseReferences(db: Database, selection: ErasureSelection): Prom
       .whereIn('order_id', orderIds)
       .whereNotNull('customer_reference')
       .update({ customer_reference: null });
-    const { rowCount: replies } = await trx.raw<{ rowCount: number }>(eraseInReplies, [
-      orderIds.map((orderId) => formatId('OR', orderId)),
-    ]);
+    const ids = orderIds.map((orderId) => formatId('OR', orderId));
+    const replies = await changeRows(trx, eraseInRepliesSql(ids));
     const found = new Set(orderIds);
     const unknown =
       'reference' in selection ? [] : selection.orderIds.filter((orderId) => !found.has(orderId));

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { startPeriodicTask } from '../shared/periodic-task';
 
@@ -28,12 +29,13 @@ export function withLease<T>(
   work: (trx: Knex.Transaction) => Promise<T>,
 ): Promise<T> {
   return inTransaction(db, 'request', async (trx) => {
-    const { rowCount } = await trx.raw<{ rowCount: number }>(
-      `update retention set lease_holder = :holder, leased_until = clock_timestamp() + :leaseSeconds * interval '1 second'
-       where lease_holder = :holder or leased_until < clock_timestamp()`,
-      { holder, leaseSeconds },
+    const leased = await changeRows(
+      trx,
+      sql`update retention
+       set lease_holder = ${holder}, leased_until = clock_timestamp() + ${leaseSeconds} * interval '1 second'
+       where lease_holder = ${holder} or leased_until < clock_timestamp()`,
     );
-    if (rowCount === 0) throw new PruneInProgress();
+    if (leased === 0) throw new PruneInProgress();
     return work(trx);
   });
 }
@@ -65,17 +67,18 @@ export async function holdLease<T>(db: Database, work: () => Promise<T>): Promis
 
 /** Releases the lease. @param isComplete - whether all that had expired was removed: the next day's work is then due */
 export async function releaseLease(db: Database, holder: string, isComplete: boolean): Promise<void> {
-  await db.raw(
-    `update retention set leased_until = '-infinity', pruned_at = case when :isComplete then now() else pruned_at end
-     where lease_holder = :holder`,
-    { holder, isComplete },
+  await changeRows(
+    db,
+    sql`update retention set leased_until = '-infinity', pruned_at = case when ${isComplete} then now() else pruned_at end
+     where lease_holder = ${holder}`,
   );
 }
 
 /** Returns whether the last complete prune began to be a day old. */
 export async function isPruneDue(db: Database): Promise<boolean> {
-  const { rows } = await db.raw<{ rows: [{ isDue: boolean }] }>(
-    `select pruned_at < now() - interval '1 day' as "isDue" from retention`,
+  const [row] = await queryRows<{ isDue: boolean }>(
+    db,
+    sql`select pruned_at < now() - interval '1 day' as "isDue" from retention`,
   );
-  return rows[0].isDue;
+  return row!.isDue;
 }

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import { databaseTimeouts, inTransaction } from '../db/transaction';
 import { openRawFile } from '../etl/raw-file';
 import { FeedFailure } from '../etl/run-result';
@@ -81,11 +82,11 @@ export async function keepDigests(
 async function* listProductOffsets(db: Database, { partnerId, feedId }: ExpiredFile): AsyncGenerator<number> {
   let after = 0;
   for (;;) {
-    const { rows } = await db.raw<{ rows: { productId: number; offset: number | null }[] }>(
-      `select product_id as "productId", record_offset as "offset" from products
-       where partner_id = :partnerId and feed_id = :feedId and product_id > :after
-       order by product_id limit :batchProducts`,
-      { partnerId, feedId, after, batchProducts },
+    const rows = await queryRows<{ productId: number; offset: number | null }>(
+      db,
+      sql`select product_id as "productId", record_offset as "offset" from products
+       where partner_id = ${partnerId} and feed_id = ${feedId} and product_id > ${after}
+       order by product_id limit ${batchProducts}`,
     );
     for (const { offset } of rows) if (offset !== null) yield offset;
     if (rows.length < batchProducts) return;
@@ -126,10 +127,13 @@ async function insertDigests(
   feedId: number,
   digests: readonly RecordDigest[],
 ): Promise<void> {
-  await trx.raw(
-    `insert into source_digests (feed_id, record_offset, sha256)
-     select ?, record_offset, sha256 from unnest(cast(? as bigint[]), cast(? as bytea[])) as kept (record_offset, sha256)
+  const offsets = digests.map(({ offset }) => offset);
+  const sha256s = digests.map(({ digest }) => digest);
+  await changeRows(
+    trx,
+    sql`insert into source_digests (feed_id, record_offset, sha256)
+     select ${feedId}, record_offset, sha256
+     from unnest(cast(${offsets} as bigint[]), cast(${sha256s} as bytea[])) as kept (record_offset, sha256)
      on conflict do nothing`,
-    [feedId, digests.map(({ offset }) => offset), digests.map(({ digest }) => digest)],
   );
 }

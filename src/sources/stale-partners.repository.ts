@@ -67,7 +67,7 @@ const publishStaleSql = (partnerIds: number[]): Sql => {
   const partners = sql`(select partner_id, partner_name from partners where partner_id = any (${partnerIds}))`;
   return publishEventsSql(sql`
     select 'partner.stale' as event_type, partner_name, to_json(partner) as content
-    from (${{ sql: withNumbersSql(partners.sql), bindings: partners.bindings }}) as partner`);
+    from (${withNumbersSql(partners)}) as partner`);
 };
 
 /**

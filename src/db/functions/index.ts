@@ -8,7 +8,7 @@ import { logSearchChangeSql, logSearchTruncationSql } from './log-search-changes
 import { noteChangedOrderItemsSql, noteChangedOrdersSql, stampOrderSql } from './note-changed-orders';
 import { noteProductHorizonSql } from './note-product-horizon';
 import { productsToOrderSql } from './products-to-order';
-import { publishEventsSql } from './publish-events';
+import { publishEventsFunctionSql } from './publish-events';
 import { searchWordsSql } from './search-words';
 
 /**
@@ -32,7 +32,7 @@ export const schemaFunctions: Readonly<Record<string, string>> = {
   note_completed_run: noteCompletedRunSql,
   note_product_horizon: noteProductHorizonSql,
   products_to_order: productsToOrderSql,
-  publish_events: publishEventsSql,
+  publish_events: publishEventsFunctionSql,
   queue_deliveries: queueDeliveriesSql,
   queue_events: queueEventsSql,
   recount_partner: recountPartnerSql,

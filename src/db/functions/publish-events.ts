@@ -3,7 +3,7 @@
  *
  * A function, because each upload, run and order calls it: the database plans it once for a connection.
  */
-export const publishEventsSql = `
+export const publishEventsFunctionSql = `
   create or replace function publish_events(event_types text[], partner_names text[], contents json[])
   returns bigint language plpgsql as $$
   declare
