@@ -108,6 +108,18 @@ module.exports = {
       to: { path: '^src/', pathNot: '^src/(shared|feed-format)/' },
     },
     {
+      name: 'layout-is-chosen-once',
+      comment:
+        'How products are stored is chosen in src/db/layout/product-layout.ts: call its functions, or add one to both layouts. Only statements ' +
+        'of src/products/pages that cannot be one have a form for each.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/(db/(layout|distribution)|products/pages)/' },
+      to: {
+        path: '^src/db/layout/',
+        pathNot: '^src/db/layout/(product-layout|layout-interface|copy-products)\\.ts$',
+      },
+    },
+    {
       name: 'read-imports',
       comment: 'How a file is read depends on nothing but what a column, a format and a text are.',
       severity: 'error',

@@ -69,6 +69,23 @@ export default tseslint.config(
     },
   },
   {
+    // The two layouts of products are told apart in their own room, and in the room of the pages that cannot be one.
+    files: ['src/**'],
+    ignores: ['src/db/layout/**', 'src/products/pages/**'],
+    rules: {
+      'no-restricted-syntax': [
+        'error',
+        'TSEnumDeclaration',
+        {
+          selector:
+            'Identifier[name=/^is(Distributed|Sharded)$/], CallExpression[callee.property.name="choose"]',
+          message:
+            'Do not ask how products are stored: call an operation of src/db/layout/product-layout.ts, or add one to both layouts.',
+        },
+      ],
+    },
+  },
+  {
     // Its packages are installed by `make bench-peers` only: without them, there are no types to check.
     files: ['scripts/bench/peers/*.ts'],
     extends: [tseslint.configs.disableTypeChecked],

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import type { Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
-import { localProducts } from './layout';
+import { requireLocalProducts } from './layout/product-layout';
 
 /** Tables of the service, with the columns that are stored; those of partitions belong to the table. */
 const tablesSql = `
@@ -76,13 +76,13 @@ async function sameTables(source: Client, target: Client): Promise<Table[]> {
 
 /** Requires that the products are in one table: to this command, shards are other tables. */
 async function requireLocal(client: Client, name: string): Promise<void> {
-  const { rows } = await client.query<{ is_local: boolean }>(
-    `select to_regclass('${localProducts}') is null as is_local`,
-  );
-  if (rows[0]!.is_local) return;
-  throw new Error(
-    `The products of the database of ${name} are distributed: make them local first (npm run migrate -- --distribute 0), ` +
-      'or copy with the tools of Citus.',
+  await requireLocalProducts(
+    async (text) => (await client.query<{ isLocal: boolean }>(text)).rows,
+    () =>
+      new Error(
+        `The products of the database of ${name} are distributed: make them local first (npm run migrate -- --distribute 0), ` +
+          'or copy with the tools of Citus.',
+      ),
   );
 }
 

@@ -3,8 +3,9 @@ import type { Knex } from 'knex';
 import document from '../../generated/openapi.json';
 import { migrations, type MarkedMigration, type Version } from '../../migrations';
 import { ConfigError } from '../shared/settings';
-import type { Database } from './database';
-import { localProducts } from './layout';
+import { queryRows, type Database } from './database';
+import { requireLocalProducts } from './layout/product-layout';
+import { raw, sql } from './sql';
 import { onlyLock, tryLock } from './locks';
 
 /** The oldest supported version of PostgreSQL, as in `server_version_num`. */
@@ -86,9 +87,14 @@ function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): P
     if (!(await tryLock(lock, 'migration', onlyLock.migration))) return undefined;
     signal?.throwIfAborted();
     const { missing, newer } = await readSchema(lock, known);
-    if (missing.length > 0 && (await hasTable(lock, localProducts))) throw distributedError(missing);
+    if (missing.length > 0) {
+      await requireLocalProducts(
+        (text) => queryRows(lock, raw(text)),
+        () => distributedError(missing),
+      );
+    }
     // A statement with parameters keeps its snapshot until the next one: `create index concurrently` would wait for it.
-    await lock.raw('set local idle_in_transaction_session_timeout = 0');
+    await queryRows(lock, raw('set local idle_in_transaction_session_timeout = 0'));
     const afterEach = (trx: Knex, names: unknown[]) =>
       recordContract(trx, known.migrations[names[0] as string]!);
     for (const config of migratorConfigs(known)) {
@@ -152,9 +158,8 @@ async function readSchema(db: Database, { version, migrations: known }: KnownSch
 }
 
 async function hasTable(db: Database, name: string): Promise<boolean> {
-  const sql = 'select to_regclass(?) is not null as there';
-  const { rows } = await db.raw<{ rows: [{ there: boolean }] }>(sql, [name]);
-  return rows[0].there;
+  const [table] = await queryRows(db, sql`select where to_regclass(${name}) is not null`);
+  return table !== undefined;
 }
 
 export const isOlder = (first: string, second: string) => byNumber.compare(first, second) < 0;
@@ -197,11 +202,12 @@ export async function waitForMigrations(
 
 async function checkServer(db: Database): Promise<void> {
   type Server = { version: number; version_name: string; encoding: string };
-  const { rows } = await db.raw<{ rows: [Server] }>(
-    `select cast(current_setting('server_version_num') as integer) as version,
+  const [server] = await queryRows<Server>(
+    db,
+    sql`select cast(current_setting('server_version_num') as integer) as version,
        current_setting('server_version') as version_name, current_setting('server_encoding') as encoding`,
   );
-  const { version, version_name, encoding } = rows[0];
+  const { version, version_name, encoding } = server!;
   if (version < oldestVersion.number) {
     throw new Error(`It must be PostgreSQL ${oldestVersion.name} or later; it is ${version_name}.`);
   }

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
-import { writeBack } from '../db/working-copy';
+import { changeRows, queryRows } from '../db/database';
+import { writeBack } from '../db/layout/product-layout';
+import { raw, sql } from '../db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { ProductsGone, skipManualChangeLog } from './apply-changes';
 import { assignmentsSql, revertEffects, type RunChange } from './change-effects';
@@ -13,12 +15,12 @@ import { copyChangedProducts } from './working-products';
 const backlogProducts = 2_000;
 
 /** The products that are written: the others are as before the change already, or were changed since. */
-const writtenSql = '(select * from reverted_products where is_needed and not is_changed_since)';
+const written = '(select * from reverted_products where is_needed and not is_changed_since)';
 
 /** A product that was changed after it was compared is not written: the count tells, and it is compared again. */
-const updateSql = `
-  update products set run_id = :revertId, ${assignmentsSql('written')}
-  from ${writtenSql} as written
+const updateSql = (revertId: number) => sql`
+  update products set run_id = ${revertId}, ${assignmentsSql('written')}
+  from ${raw(written)} as written
   where (products.partner_id, products.sku, products.product_id) = (written.partner_id, written.sku, written.product_id)
     and products.xmin = written.seen_version`;
 
@@ -39,7 +41,7 @@ export async function applyRevert(
   return untilUncontended(trx, change.partnerId, signal, async () => {
     const counts = await storeEffects(trx, undone);
     check(counts);
-    const tables = [writtenSql];
+    const tables = [written];
     return {
       tables,
       apply: async (savepoint, lockProducts) => {
@@ -54,20 +56,15 @@ export async function applyRevert(
 /** Replaces the stored effects. */
 async function storeEffects(trx: Knex.Transaction, undone: RunChange): Promise<RevertCounts> {
   await copyChangedProducts(trx, undone);
-  await trx.raw(`set local work_mem = '${etlWorkMemMegabytes}MB'`);
-  const { sql, bindings } = await revertEffects(trx, undone, 'xmin');
-  // A utility statement takes no parameters: the bindings are numbers.
-  const inlined = Object.entries(bindings).reduce(
-    (text, [name, value]) =>
-      text.replaceAll(`:${name}`, Array.isArray(value) ? `'{${value.join()}}'` : String(value)),
-    sql,
+  await queryRows(
+    trx,
+    sql`set local work_mem = '${raw(etlWorkMemMegabytes)}MB'; drop table if exists pg_temp.reverted_products`,
   );
-  await trx.raw(`
-    drop table if exists pg_temp.reverted_products;
-    create temporary table reverted_products on commit drop as ${inlined};
-    analyze reverted_products`);
-  const { rows } = await trx.raw<{ rows: [RevertCounts] }>(revertCountsSql('reverted_products'));
-  return rows[0];
+  const effects = await revertEffects(trx, undone, 'to write');
+  await queryRows(trx, sql`create temporary table reverted_products on commit drop as ${effects}`);
+  await queryRows(trx, raw('analyze reverted_products'));
+  const [counts] = await queryRows<RevertCounts>(trx, revertCountsSql(raw('reverted_products')));
+  return counts!;
 }
 
 async function writeProducts(
@@ -78,8 +75,7 @@ async function writeProducts(
 ): Promise<void> {
   if (updated + withdrawn === 0) return;
   await lockProducts();
-  const { rowCount } = await trx.raw<{ rowCount: number }>(updateSql, { revertId: runId });
-  if (rowCount !== updated + withdrawn) throw new ProductsGone();
+  if ((await changeRows(trx, updateSql(runId))) !== updated + withdrawn) throw new ProductsGone();
 }
 
 /** Drops the digests of the products that `applyRevert` has written, and enqueues the products for the search index. */
@@ -89,17 +85,17 @@ export async function forgetReverted(
   digests: PartnerDigests,
 ): Promise<void> {
   await digests.loadToForget();
-  for await (const skus of readColumn<string>(trx, `select sku from ${writtenSql} as written`)) {
+  for await (const skus of readColumn<string>(trx, `select sku from ${written} as written`)) {
     digests.forget(skus);
   }
   await digests.save();
-  await trx.raw(
-    `insert into search_backlog (partner_id, product_ids)
-     select :partnerId, array_agg(product_id)
+  await queryRows(
+    trx,
+    sql`insert into search_backlog (partner_id, product_ids)
+     select ${partnerId}, array_agg(product_id)
      from (
-       select product_id, (row_number() over (order by product_id) - 1) / :backlogProducts as batch from ${writtenSql} as written
+       select product_id, (row_number() over (order by product_id) - 1) / ${raw(backlogProducts)} as batch from ${raw(written)} as written
      ) as numbered
      group by batch`,
-    { partnerId, backlogProducts },
   );
 }

@@ -1,8 +1,7 @@
-import type { Database } from '../db/database';
-import { boundedPageSql } from '../db/page';
-import { isDistributed, type ProductLayout } from '../db/layout';
-import { productsFor } from '../db/products-by-number';
-import { sql } from '../db/sql';
+import { queryRows, type Database } from '../db/database';
+import { productLayout, productsFor } from '../db/layout/product-layout';
+import { boundedPageSql, type Found } from '../db/page';
+import { raw, sql, type Sql } from '../db/sql';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 
 /*
@@ -24,41 +23,24 @@ const fields = productColumns.filter((column) => column !== 'sku');
 const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at', ...fields] as const;
 
 /** Versions of the products of a page that the change ended, and those that a later change ended. */
-const versionedSql = `
+const versionedSql = ({ partnerId, runId }: RunChange, afterProduct: number, limit: number) => sql`
   (
     select product_id from product_versions
-    where until_run_id = :runId and partner_id = :partnerId and product_id > :afterProduct
-    order by product_id limit :limit
+    where until_run_id = ${runId} and partner_id = ${partnerId} and product_id > ${afterProduct}
+    order by product_id limit ${limit}
   ) union (
     select product_id from product_versions
-    where run_id = :runId and partner_id = :partnerId and product_id > :afterProduct
-    order by product_id limit :limit
+    where run_id = ${runId} and partner_id = ${partnerId} and product_id > ${afterProduct}
+    order by product_id limit ${limit}
   )`;
 
 /** Products of a page that the change inserted, with its feed, and that no change wrote since. All others have a version. */
-const insertedSql = `
+const insertedSql = ({ partnerId, feedId, runId }: RunChange, afterProduct: number) => sql`
   select product_id from products
-  where partner_id = :partnerId and feed_id = :feedId and run_id = :runId and product_id > :afterProduct`;
+  where partner_id = ${partnerId} and feed_id = ${feedId} and run_id = ${runId} and product_id > ${afterProduct}`;
 
 /** The condition that restricts a statement to products that are named. */
-const isNamedSql = 'and product_id = any(cast(:productIds as bigint[]))';
-
-/**
- * The products that the change wrote, read from the table of the layout at once: for statements that join them.
- * @param andNamed - restricts them to products that are named; empty: their versions name them
- */
-export const writtenProductsSql = ({ table }: ProductLayout, andNamed: string) => `
-  select * from ${table} as stored
-  where partner_id = :partnerId ${
-    andNamed ||
-    `and (
-      feed_id = :feedId and run_id = :runId or product_id in (
-        select product_id from product_versions where until_run_id = :runId and partner_id = :partnerId
-        union
-        select product_id from product_versions where run_id = :runId and partner_id = :partnerId
-      )
-    )`
-  }`;
+const isNamed = (productIds: readonly string[]) => sql`product_id = any (cast(${productIds} as bigint[]))`;
 
 type State = 'before' | 'after' | 'now' | 'target';
 
@@ -81,7 +63,7 @@ const rowOf = (state: State, columns: readonly string[]) =>
   `(${columns.map((column) => valueOf(state, column)).join(', ')})`;
 
 const isDistinct = (one: State, other: State, columns: readonly string[]) =>
-  `(${rowOf(one, columns)} is distinct from ${rowOf(other, columns)})`;
+  raw(`(${rowOf(one, columns)} is distinct from ${rowOf(other, columns)})`);
 
 /**
  * Effects of the change with `columns`. A product that was deleted since has none, nor has one that was only changed by hand: the
@@ -89,61 +71,70 @@ const isDistinct = (one: State, other: State, columns: readonly string[]) =>
  *
  * Statistics cannot know a change that was just made: PostgreSQL expects one row, and would look through all rows of the change for
  * each of them. A full join is a hash or merge join always. It stays one as no condition says that `now` exists by a plain column.
- * @param now - an item of a `from` with the products of the partner, or those that are named
- * @param andNamed - restricts the versions to the same products
+ * @param now - the products of the partner, or those that are named
+ * @param named - restricts the versions to the same products
  */
-const effectsSql = (columns: string, now: string, andNamed: string) => `
-  select now.product_id, now.sku, ${columns},
+const effectsSql = ({ partnerId, feedId, runId }: RunChange, columns: string, now: Sql, named: Sql) => sql`
+  select now.product_id, now.sku, ${raw(columns)},
     before.product_id is null as is_new,
     ${isDistinct('target', 'now', writtenColumns)} as is_needed,
     ${isDistinct('now', 'after', writtenColumns)} as is_changed_since
-  from ${now} full join (
-    select * from product_versions where partner_id = :partnerId and until_run_id = :runId ${andNamed}
+  from (${now}) as now full join (
+    select * from product_versions where partner_id = ${partnerId} and until_run_id = ${runId} and ${named}
   ) as before on before.product_id = now.product_id full join (
-    select * from product_versions where partner_id = :partnerId and run_id = :runId ${andNamed}
+    select * from product_versions where partner_id = ${partnerId} and run_id = ${runId} and ${named}
   ) as after on after.product_id = now.product_id
   where coalesce(now.product_id, 0) > 0
-    and (before.product_id is not null or after.product_id is not null or now.feed_id = :feedId and now.run_id = :runId)
+    and (before.product_id is not null or after.product_id is not null or now.feed_id = ${feedId} and now.run_id = ${runId})
     and not (
       coalesce(before.is_external, false) and not ${isDistinct('before', 'after', ['feed_id', 'record_offset', 'collection'])}
-      and (before.withdrawn_at is null) = (${valueOf('after', 'withdrawn_at')} is null)
+      and (before.withdrawn_at is null) = (${raw(valueOf('after', 'withdrawn_at'))} is null)
     )`;
-
-/** An item of a `from`: the products of the partner as they are now. */
-const productsSql = (andNamed: string, version = 'null') =>
-  `(select *, ${version} as seen_version from products where partner_id = :partnerId ${andNamed}) as now`;
 
 /** Number of changes up to which products are looked up by number, 7 µs each. For more, all of the partner are read, 1 µs each. */
 const lookUpsMax = 50_000;
 
 /**
- * Builds a statement of the effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs
+ * Builds a query of the effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs
  * it (`is_needed`) and is as the change left it (`not is_changed_since`), in its row version `seen_version`.
- * @param version - the version of a row of `products`
- * @returns the statement, and its bindings
+ * @param of - `to write`: of the working copy, where there is one, with the versions of its rows
  */
 export async function revertEffects(
   db: Database,
   change: RunChange,
-  version: 'xmin' | 'null',
-): Promise<{ sql: string; andNamed: string; bindings: RunChange & { productIds: string[] } }> {
+  of: 'to write' | 'to count',
+): Promise<Sql> {
+  const { partnerId } = change;
   const productIds = await listTouched(db, change, 0, lookUpsMax + 1);
-  const andNamed = productIds.length <= lookUpsMax ? isNamedSql : '';
+  const isFew = productIds.length <= lookUpsMax;
+  const named = isFew ? isNamed(productIds) : raw('true');
   const columns = writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`);
-  return {
-    sql: effectsSql(
-      `now.partner_id, now.seen_version, now.withdrawn_at is not null as was_withdrawn, ${columns.join(', ')}`,
-      productsSql(andNamed, version),
-      andNamed,
-    ),
-    andNamed,
-    bindings: { ...change, productIds: andNamed === '' ? [] : productIds },
-  };
+  const version = raw(of === 'to write' ? 'xmin' : 'null');
+  const effects = effectsSql(
+    change,
+    `now.partner_id, now.seen_version, now.withdrawn_at is not null as was_withdrawn, ${columns.join(', ')}`,
+    sql`select *, ${version} as seen_version from products where partner_id = ${partnerId} and ${named}`,
+    named,
+  );
+  if (of === 'to write') return effects;
+  const { table, readBefore } = await productLayout(db);
+  const written = sql`
+    select * from ${table} as stored where partner_id = ${partnerId} and ${isFew ? named : isWritten(change)}`;
+  return sql`${readBefore(written)} ${effects}`;
+}
+
+/** The condition that the change wrote a product. */
+function isWritten({ partnerId, feedId, runId }: RunChange): Sql {
+  const ids = sql`select product_id from product_versions where partner_id = ${partnerId}`;
+  return sql`(
+    feed_id = ${feedId} and run_id = ${runId}
+    or product_id in (${ids} and until_run_id = ${runId} union ${ids} and run_id = ${runId})
+  )`;
 }
 
 /** The assignments of a revert, from a relation with the columns of `revertEffects`. */
 export const assignmentsSql = (from: string) =>
-  writtenColumns.map((column) => `${column} = ${from}.${column}`).join(', ');
+  raw(writtenColumns.map((column) => `${column} = ${from}.${column}`).join(', '));
 
 /** Value of a field; a price is a decimal text. */
 export type FieldValue = string | null;
@@ -192,21 +183,19 @@ type EffectRow = Record<string, FieldValue> & {
   after_feed_id: number;
   before_withdrawn_at: Date | null;
   after_withdrawn_at: Date | null;
-  found: number;
 };
 
-function listSql({ before, after, where }: (typeof lists)[keyof typeof lists], now: string): string {
+/** The values that a list shows, and whether they differ. */
+function shownColumns({ before, after }: (typeof lists)[keyof typeof lists]): string {
   const shown = (state: State, column: string) =>
     column === 'price' ? `cast(trim_scale(${valueOf(state, column)}) as text)` : valueOf(state, column);
   const columns = [...fields, 'feed_id', 'withdrawn_at'].flatMap((column) => [
     `${shown(before, column)} as before_${column}`,
     `${shown(after, column)} as after_${column}`,
   ]);
-  const isDifferent = `${isDistinct(before, after, fields)}
+  const isDifferent = `${isDistinct(before, after, fields).sql}
     or (${valueOf(before, 'withdrawn_at')} is null) <> (${valueOf(after, 'withdrawn_at')} is null) as is_different`;
-  return `
-    select * from (${effectsSql([...columns, isDifferent].join(', '), now, isNamedSql)}) as effect
-    where ${where} order by product_id limit :limit + 1`;
+  return [...columns, isDifferent].join(', ');
 }
 
 /** Maximum number of products that are looked through for a page in one statement. */
@@ -234,26 +223,21 @@ export async function listEffects(
   }
 }
 
-/** Reads the effects on known products. Distributed products are read before: a statement joins them with local tables. */
+/** Reads the effects on known products. */
 async function readEffects(
   db: Database,
   list: keyof typeof lists,
   change: RunChange,
   { productIds, limit }: KnownEffectPage,
 ): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
-  const bindings = { ...change, productIds, limit };
-  let now = productsSql(isNamedSql);
-  if (await isDistributed(db)) {
-    const ofIds = sql`product_id = any (cast(${productIds as string[]} as bigint[]))`;
-    const products = await productsFor(db, change.partnerId, ofIds);
-    const source = products.as('now');
-    now = source.sql.replace('?', ':products');
-    Object.assign(bindings, { products: source.bindings[0] });
-  }
-  const { rows } = await db.raw<{ rows: EffectRow[] }>(
-    boundedPageSql(listSql(lists[list], now), ':limit'),
-    bindings as never,
-  );
+  const named = isNamed(productIds);
+  const products = await productsFor(db, change.partnerId, named);
+  const now = sql`
+    select * from ${products.as('products')} where partner_id = ${change.partnerId} and ${named}`;
+  const statement = sql`
+    select * from (${effectsSql(change, shownColumns(lists[list]), now, named)}) as effect
+    where ${raw(lists[list].where)} order by product_id limit ${raw(limit + 1)}`;
+  const rows = await queryRows<Found<EffectRow>>(db, boundedPageSql(statement, limit));
   const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
   return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
 }
@@ -265,15 +249,17 @@ async function listTouched(
   afterProduct: number,
   limit: number,
 ): Promise<string[]> {
-  const bindings = { ...change, afterProduct, limit };
-  const listIds = async (sql: string) => {
-    const { rows } = await db.raw<{ rows: { product_id: number }[] }>(
-      `select product_id from (${sql}) as touched order by product_id limit :limit`,
-      bindings as never,
+  const listIds = async (touched: Sql) => {
+    const rows = await queryRows<{ product_id: number }>(
+      db,
+      sql`select product_id from (${touched}) as touched order by product_id limit ${limit}`,
     );
     return rows.map(({ product_id }) => product_id);
   };
-  const ids = [...(await listIds(versionedSql)), ...(await listIds(insertedSql))];
+  const ids = [
+    ...(await listIds(versionedSql(change, afterProduct, limit))),
+    ...(await listIds(insertedSql(change, afterProduct))),
+  ];
   return [...new Set(ids)]
     .sort((one, other) => one - other)
     .slice(0, limit)
@@ -306,8 +292,9 @@ export async function findRunChange(
   at: { jobId: number; run: number },
   isCounted: boolean,
 ): Promise<KeptChange> {
-  const { rows } = await db.raw<{ rows: (RunChange & { isKept: boolean })[] }>(
-    `select change.run_id as "runId", change.partner_id as "partnerId", feed_id as "feedId",
+  const [found] = await queryRows<RunChange & { isKept: boolean }>(
+    db,
+    sql`select change.run_id as "runId", change.partner_id as "partnerId", feed_id as "feedId",
        change.pruned_at is null and (
          not exists (
            select from catalog_versions as later
@@ -320,10 +307,8 @@ export async function findRunChange(
        ) as "isKept"
      from catalog_versions as change join validation_jobs using (job_id) join feeds using (feed_id)
      -- By the index of the partner: the changes of all partners are many.
-     where (job_id, run) = (:jobId, :run) and change.partner_id = feeds.partner_id`,
-    at,
+     where (job_id, run) = (${at.jobId}, ${at.run}) and change.partner_id = feeds.partner_id`,
   );
-  const [found] = rows;
   if (!found) return isCounted ? 'not kept' : { change: null };
   const { isKept, ...change } = found;
   return isKept ? { change } : 'not kept';

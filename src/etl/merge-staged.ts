@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { writeBack } from '../db/working-copy';
+import { writeBack } from '../db/layout/product-layout';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { applyChanges, isContention, ProductsGone } from './apply-changes';
 import { compareProducts } from './load';

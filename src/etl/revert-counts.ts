@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
-import { productLayout } from '../db/layout';
-import { revertEffects, writtenProductsSql, type EffectPage, type RunChange } from './change-effects';
+import { queryRows } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
+import { revertEffects, type EffectPage, type RunChange } from './change-effects';
 import { etlWorkMemMegabytes } from './staging';
 
 /** Numbers of products that a revert would change, leave, or overwrite. */
@@ -13,7 +14,7 @@ export interface RevertCounts {
 }
 
 /** Counts of effects, and `more`, from a relation with the columns of `revertEffects`. */
-export const revertCountsSql = (from: string, more = '') => `
+export const revertCountsSql = (from: Sql, more = raw('')) => sql`
   select count(*) filter (where is_done and not is_withdrawal) as updated,
     count(*) filter (where is_done and is_withdrawal) as withdrawn,
     count(*) filter (where is_done and was_withdrawn and withdrawn_at is null) as restored,
@@ -25,8 +26,8 @@ export const revertCountsSql = (from: string, more = '') => `
     from ${from}
   ) as effect`;
 
-const firstSql = (which: string, count: string) =>
-  `coalesce((array_agg(cast(product_id as text) order by product_id) filter (where ${which}))[1 : ${count}], '{}')`;
+const firstSql = (which: Sql, count: number) =>
+  sql`coalesce((array_agg(cast(product_id as text) order by product_id) filter (where ${which}))[1 : ${raw(count)}], '{}')`;
 
 /** The first products of the lists of a revert. */
 interface FirstProducts {
@@ -44,22 +45,20 @@ export async function countRevert(
   change: RunChange,
   page: EffectPage & { conflictsMax: number },
 ): Promise<{ counts: RevertCounts } & FirstProducts> {
-  const layout = await productLayout(trx);
-  await trx.raw(
-    `set local statement_timeout = ${countMilliseconds}; set local work_mem = '${etlWorkMemMegabytes}MB'`,
+  await queryRows(
+    trx,
+    sql`set local statement_timeout = ${raw(countMilliseconds)}; set local work_mem = '${raw(etlWorkMemMegabytes)}MB'`,
   );
-  const effects = await revertEffects(trx, change, 'null');
-  const counted = revertCountsSql(
-    `(${effects.sql}) as reverted`,
-    `, ${firstSql('is_done and product_id > :afterProduct', ':limit + 1')} as "revertedIds",
-    ${firstSql('is_needed and is_changed_since', ':conflictsMax')} as "conflictIds"`,
+  const effects = await revertEffects(trx, change, 'to count');
+  const isAfter = sql`is_done and product_id > ${page.afterProduct}`;
+  const { sql: text, bindings } = revertCountsSql(
+    sql`(${effects}) as reverted`,
+    sql`, ${firstSql(isAfter, page.limit + 1)} as "revertedIds",
+    ${firstSql(raw('is_needed and is_changed_since'), page.conflictsMax)} as "conflictIds"`,
   );
-  // Joined here: a shard has no versions.
-  const sql = layout.isDistributed
-    ? `with products as materialized (${writtenProductsSql(layout, effects.andNamed)}) ${counted}`
-    : counted;
+  // Longer than the timeout of the pool, which `queryRows` has.
   const { rows } = await trx
-    .raw<{ rows: [RevertCounts & FirstProducts] }>(sql, { ...effects.bindings, ...page })
+    .raw<{ rows: [RevertCounts & FirstProducts] }>(text, bindings as Knex.RawBinding[])
     .options({ query_timeout: countMilliseconds });
   const { revertedIds, conflictIds, ...counts } = rows[0];
   return { counts, revertedIds, conflictIds };

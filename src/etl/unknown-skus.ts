@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
-import { copyByKey, takeWorkingCopy } from '../db/working-copy';
+import { copyByKey } from '../db/layout/copy-products';
+import { takeWorkingCopy } from '../db/layout/product-layout';
+import { raw } from '../db/sql';
 import { rejectStaged } from './reject-staged';
 import type { RunStats } from './run-stats';
 import { readColumn, type StagedFeed } from './staging';
@@ -23,7 +25,7 @@ export async function rejectUnknownRows(
 
 /** Copies the products that staged rows name, where `products` is distributed: for `listUnknownRows`. */
 export const prepareUnknownRows = (trx: Knex.Transaction, { partnerId }: Pick<StagedFeed, 'partnerId'>) =>
-  takeWorkingCopy(trx, [copyByKey(partnerId, 'sku', 'select sku from pg_temp.feed_rows')], {
+  takeWorkingCopy(trx, [copyByKey(partnerId, 'sku', raw('select sku from pg_temp.feed_rows'))], {
     isWritten: false,
   });
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
-import { productLayout } from '../db/layout';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { productLayout } from '../db/layout/product-layout';
+import { raw, sql } from '../db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 import type { FeedToRun } from './raw-file';
 import { FeedFailure, NewerFeed, WithdrawalLimit, type RunCounters } from './run-result';
@@ -20,47 +21,45 @@ export function withheldCounter(
   return mode === 'replace' && unreadable > 0 ? { withdrawals_withheld: true } : {};
 }
 
-/** Stores the products to be withdrawn. Reads the products of the partner once, whatever statistics say. */
-const storeSql = `
+/** Reads the products of the partner once, whatever statistics say. */
+const beforeStoring = raw(`
   drop table if exists pg_temp.feed_withdrawals;
   analyze feed_names (sku);
-  set local enable_nestloop = off;
-  create temporary table feed_withdrawals on commit drop as
-  select partner_id, product_id, sku
-  from products
-  where partner_id = :partnerId and collection = :collection and withdrawn_at is null
-    and not exists (select from feed_rows where feed_rows.sku = products.sku)
-    and not exists (select from feed_names where feed_names.sku = products.sku);
-  set local enable_nestloop to default;
-  analyze feed_withdrawals
-`;
+  set local enable_nestloop = off
+`);
+
+const afterStoring = raw('set local enable_nestloop to default; analyze feed_withdrawals');
 
 /** Finds what a feed withdraws, and stores it in `feed_withdrawals`. @returns the number of products */
 export async function storeWithdrawals(
   trx: Knex.Transaction,
   { partnerId, collection }: StagedFeed,
 ): Promise<number> {
-  // A utility statement takes no parameters. Collections contain letters, digits and hyphens only.
-  await trx.raw(
-    storeSql.replaceAll(':partnerId', String(partnerId)).replaceAll(':collection', `'${collection}'`),
+  await queryRows(trx, beforeStoring);
+  const count = await changeRows(
+    trx,
+    sql`
+    create temporary table feed_withdrawals on commit drop as
+    select partner_id, product_id, sku
+    from products
+    where partner_id = ${partnerId} and collection = ${collection} and withdrawn_at is null
+      and not exists (select from feed_rows where feed_rows.sku = products.sku)
+      and not exists (select from feed_names where feed_names.sku = products.sku)`,
   );
-  const { rows } = await trx.raw<{ rows: [{ count: number }] }>(
-    'select count(*) as count from feed_withdrawals',
-  );
-  return rows[0].count;
+  await queryRows(trx, afterStoring);
+  return count;
 }
 
 /** Withdraws the stored products at the time of the statement, which is under the partner's lock. @returns their number */
-export async function applyWithdrawals(trx: Knex.Transaction, { runId }: CatalogChange): Promise<number> {
-  const { rowCount } = await trx.raw<{ rowCount: number }>(
-    `
-    update products set withdrawn_at = statement_timestamp(), run_id = ? from feed_withdrawals
+export function applyWithdrawals(trx: Knex.Transaction, { runId }: CatalogChange): Promise<number> {
+  return changeRows(
+    trx,
+    sql`
+    update products set withdrawn_at = statement_timestamp(), run_id = ${runId} from feed_withdrawals
     where (products.partner_id, products.sku, products.product_id)
         = (feed_withdrawals.partner_id, feed_withdrawals.sku, feed_withdrawals.product_id)
       and products.withdrawn_at is null`,
-    [runId],
   );
-  return rowCount;
 }
 
 /** Withdrawals that need no confirmation, however few products there are. */
@@ -75,12 +74,12 @@ export async function countActive(
   { partnerId, collection }: StagedFeed,
 ): Promise<number> {
   const { table } = await productLayout(trx);
-  const { rows } = await trx.raw<{ rows: [{ active: number }] }>(
-    `select count(*) as active from ${table}
-     where partner_id = ? and collection = ? and withdrawn_at is null`,
-    [partnerId, collection],
+  const [counted] = await queryRows<{ active: number }>(
+    trx,
+    sql`select count(*) as active from ${table}
+     where partner_id = ${partnerId} and collection = ${collection} and withdrawn_at is null`,
   );
-  return rows[0].active;
+  return counted!.active;
 }
 
 /**

@@ -1,12 +1,14 @@
 import type { Knex } from 'knex';
-import { copyByKey, copyUnnamed, copyWhere, takeWorkingCopy } from '../db/working-copy';
+import { copyByKey, copyUnnamed, copyWhere } from '../db/layout/copy-products';
+import { takeWorkingCopy } from '../db/layout/product-layout';
+import { raw, sql } from '../db/sql';
 import type { RunChange } from './change-effects';
 import { pendingVersion } from './manual-versions';
 import type { StagedFeed } from './staging';
 
 /*
- * What the working copy of a distributed `products` needs, for each kind of work (see src/db/working-copy.ts). On plain PostgreSQL,
- * these functions do nothing.
+ * What the working copy of a distributed `products` needs, for each kind of work (see src/db/layout/working-copy.ts). On plain
+ * PostgreSQL, these functions do nothing.
  */
 
 /** Products whose versions no change has ended yet: the next change does. */
@@ -14,7 +16,7 @@ const copyPending = (partnerId: number) =>
   copyByKey(
     partnerId,
     'product_id',
-    `select product_id from product_versions where partner_id = ${partnerId} and until_run_id = ${pendingVersion}`,
+    sql`select product_id from product_versions where partner_id = ${raw(partnerId)} and until_run_id = ${raw(pendingVersion)}`,
   );
 
 /** Copies the products that the staged rows name, and those that a feed withdraws. @param isWritten - false for a plan */
@@ -27,14 +29,14 @@ export async function copyStagedProducts(
   await takeWorkingCopy(
     trx,
     [
-      copyByKey(partnerId, 'sku', 'select sku from pg_temp.feed_rows'),
+      copyByKey(partnerId, 'sku', raw('select sku from pg_temp.feed_rows')),
       copyPending(partnerId),
       ...(withdraws
         ? [
             copyUnnamed(
               partnerId,
-              `products.collection = '${collection}' and products.withdrawn_at is null`,
-              'select sku from pg_temp.feed_rows union all select sku from pg_temp.feed_names',
+              sql`products.collection = ${collection} and products.withdrawn_at is null`,
+              raw('select sku from pg_temp.feed_rows union all select sku from pg_temp.feed_names'),
             ),
           ]
         : []),
@@ -51,13 +53,13 @@ export async function copyChangedProducts(
   trx: Knex.Transaction,
   { partnerId, feedId, runId }: RunChange,
 ): Promise<void> {
+  const ofPartner = raw(`select product_id from product_versions where partner_id = ${partnerId}`);
   await takeWorkingCopy(trx, [
-    copyWhere(partnerId, `feed_id = ${feedId} and run_id = ${runId}`),
+    copyWhere(partnerId, sql`feed_id = ${feedId} and run_id = ${runId}`),
     copyByKey(
       partnerId,
       'product_id',
-      `select product_id from product_versions where partner_id = ${partnerId} and until_run_id = ${runId}
-       union select product_id from product_versions where partner_id = ${partnerId} and run_id = ${runId}`,
+      sql`${ofPartner} and until_run_id = ${raw(runId)} union ${ofPartner} and run_id = ${raw(runId)}`,
     ),
   ]);
 }

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
-import { isDistributed } from '../db/layout';
+import { queryRows } from '../db/database';
+import { recordProducts } from '../db/layout/product-layout';
+import { sql } from '../db/sql';
 
 /**
  * Records that products of a partner were changed where no trigger fired: the next run reads its whole feed, the search index
@@ -8,24 +10,8 @@ import { isDistributed } from '../db/layout';
  * The log entries come first: they wait for nothing. The count waits for the run of the partner.
  */
 export async function recordChangedProducts(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  await trx.raw('insert into manual_changes (partner_id) values (?)', [partnerId]);
-  await trx.raw('insert into search_backlog (partner_id) values (?)', [partnerId]);
-  await trx.raw('select recount_partner(?)', [partnerId]);
-  if (await isDistributed(trx)) await recordShard(trx, partnerId);
-}
-
-/** Records what triggers and writers keep about the products of a shard. A literal number routes the statement. */
-async function recordShard(trx: Knex.Transaction, partnerId: number): Promise<void> {
-  await trx.raw('delete from product_insertions where partner_id = ?', [partnerId]);
-  await trx.raw(
-    `insert into product_insertions
-     select created_at, partner_id, count(*) from products where partner_id = ${partnerId} group by created_at, partner_id`,
-  );
-  await trx.raw(
-    `insert into product_horizons
-     select max(created_at) from product_insertions where partner_id = ?
-     having max(created_at) > all (select created_at from product_horizons)`,
-    [partnerId],
-  );
-  await trx.raw(`insert into product_partners (partner_id) values (${partnerId}) on conflict do nothing`);
+  await queryRows(trx, sql`insert into manual_changes (partner_id) values (${partnerId})`);
+  await queryRows(trx, sql`insert into search_backlog (partner_id) values (${partnerId})`);
+  await queryRows(trx, sql`select recount_partner(${partnerId})`);
+  await recordProducts(trx, partnerId);
 }

@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
-import { isDistributed } from '../db/layout';
-import { copyByKey, copyWhere, takeWorkingCopy, writeBack } from '../db/working-copy';
+import { changeRows, queryRows } from '../db/database';
+import { copyByKey, copyWhere } from '../db/layout/copy-products';
+import { moveNumbers, takeWorkingCopy, writeBack } from '../db/layout/product-layout';
+import { raw, sql, type Sql } from '../db/sql';
 import { allPartners, keepAttention } from './keep-attention';
 import { waitForPartner } from './partner-lock';
 
@@ -35,92 +37,89 @@ const values = [
   'record_offset',
 ];
 
-const duplicates = `
-  products as kept join products as removed using (sku) where kept.partner_id = :intoId and removed.partner_id = :fromId
-`;
+/** The merged partner, and the one that it is merged into. */
+interface Partners {
+  fromId: number;
+  intoId: number;
+}
+
+/** Statements by what they change. */
+type Steps = Record<string, Sql>;
 
 /** Steps that change products, or read them. */
-const productSteps: Record<string, string> = {
-  replaced: `
-    update products as kept set ${values.map((column) => `${column} = removed.${column}`).join(', ')}
-    from products as removed
-    where kept.partner_id = :intoId and removed.partner_id = :fromId and kept.sku = removed.sku
-      and removed.feed_id > kept.feed_id`,
-  orderedDuplicates: `
-    update order_items set product_id = duplicate.kept_id
-    from (select kept.product_id as kept_id, removed.product_id as removed_id from ${duplicates}) as duplicate
-    where product_id = removed_id`,
-  // What follows is no change of a catalog.
-  withoutVersions: "set local partner_catalog.change = 'none'",
-  duplicateVersions: `
-    delete from product_versions
-    where partner_id = :fromId and product_id in (select removed.product_id from ${duplicates})`,
-  duplicates: `
-    delete from products
-    where partner_id = :fromId and product_id in (select removed.product_id from ${duplicates})`,
-  products: 'update products set partner_id = :intoId where partner_id = :fromId',
-  withVersions: 'set local partner_catalog.change to default',
-};
+function productSteps({ fromId, intoId }: Partners): Steps {
+  const duplicates = sql`products as kept join products as removed using (sku)
+    where kept.partner_id = ${intoId} and removed.partner_id = ${fromId}`;
+  return {
+    replaced: sql`
+      update products as kept set ${raw(values.map((column) => `${column} = removed.${column}`).join(', '))}
+      from products as removed
+      where kept.partner_id = ${intoId} and removed.partner_id = ${fromId} and kept.sku = removed.sku
+        and removed.feed_id > kept.feed_id`,
+    orderedDuplicates: sql`
+      update order_items set product_id = duplicate.kept_id
+      from (select kept.product_id as kept_id, removed.product_id as removed_id from ${duplicates}) as duplicate
+      where product_id = removed_id`,
+    // What follows is no change of a catalog.
+    withoutVersions: sql`set local partner_catalog.change = 'none'`,
+    duplicateVersions: sql`
+      delete from product_versions
+      where partner_id = ${fromId} and product_id in (select removed.product_id from ${duplicates})`,
+    duplicates: sql`
+      delete from products
+      where partner_id = ${fromId} and product_id in (select removed.product_id from ${duplicates})`,
+    products: moveRows('products', { fromId, intoId }),
+    withVersions: sql`set local partner_catalog.change to default`,
+  };
+}
 
-/** The numbers of the products stay theirs. */
-const blocksSql = 'update product_blocks set partner_id = :intoId where partner_id = :fromId';
+const moveRows = (table: string, { fromId, intoId }: Partners) =>
+  sql`update ${raw(table)} set partner_id = ${intoId} where partner_id = ${fromId}`;
 
-const steps: Record<string, string> = {
-  productVersions: 'update product_versions set partner_id = :intoId where partner_id = :fromId',
-  catalogVersions: 'update catalog_versions set partner_id = :intoId where partner_id = :fromId',
-  feeds: 'update feeds set partner_id = :intoId where partner_id = :fromId',
+/** Moves what the other partner has not by this name: of two, the other partner's stays. */
+const moveNamed = (table: string, name: string, { fromId, intoId }: Partners) => sql`
+  update ${raw(table)} as moved set partner_id = ${intoId}
+  where partner_id = ${fromId} and not exists (
+    select from ${raw(table)} as kept where kept.partner_id = ${intoId} and kept.${raw(name)} = moved.${raw(name)}
+  )`;
+
+const otherSteps = (partners: Partners): Steps => ({
+  productVersions: moveRows('product_versions', partners),
+  catalogVersions: moveRows('catalog_versions', partners),
+  feeds: moveRows('feeds', partners),
   // Keeps the order of one partner's runs.
-  queuedRuns: `
-    update validation_jobs set run_partner_id = :intoId
-    where run_partner_id = :fromId and run_requested_at is not null and status in ('queued', 'running')`,
-  digests: 'delete from digest_blocks where partner_id in (:fromId, :intoId)',
-  earlierDigests: 'delete from record_digests where partner_id in (:fromId, :intoId)',
-  manualChanges: 'delete from manual_changes where partner_id = :fromId',
+  queuedRuns: sql`
+    update validation_jobs set run_partner_id = ${partners.intoId}
+    where run_partner_id = ${partners.fromId} and run_requested_at is not null and status in ('queued', 'running')`,
+  digests: sql`delete from digest_blocks where partner_id in (${partners.fromId}, ${partners.intoId})`,
+  earlierDigests: sql`delete from record_digests where partner_id in (${partners.fromId}, ${partners.intoId})`,
+  manualChanges: sql`delete from manual_changes where partner_id = ${partners.fromId}`,
   // The other partner is judged by the latest run of both.
-  staleness: 'delete from stale_partners where partner_id = :fromId',
-  // Of two formats with one name, the other partner's stays.
-  formats: `
-    update partner_formats as moved set partner_id = :intoId
-    where partner_id = :fromId and not exists (
-      select from partner_formats as kept where kept.partner_id = :intoId and kept.format_name = moved.format_name
-    )`,
-  // The same.
-  sources: `
-    update sources as moved set partner_id = :intoId
-    where partner_id = :fromId and not exists (
-      select from sources as kept where kept.partner_id = :intoId and kept.source_name = moved.source_name
-    )`,
-  counts: 'update partner_counts set partner_id = :intoId where partner_id = :fromId',
-  partner: 'delete from partners where partner_id = :fromId',
-};
+  staleness: sql`delete from stale_partners where partner_id = ${partners.fromId}`,
+  formats: moveNamed('partner_formats', 'format_name', partners),
+  sources: moveNamed('sources', 'source_name', partners),
+  counts: moveRows('partner_counts', partners),
+  partner: sql`delete from partners where partner_id = ${partners.fromId}`,
+});
 
-const renames: Record<'orders' | 'keys' | 'webhooks', string> = {
-  orders: 'update orders set partner_name = :into where partner_name = :from',
-  keys: 'update api_keys set partner_name = :into where partner_name = :from',
-  webhooks: 'update webhook_endpoints set partner_name = :into where partner_name = :from',
-};
+/** Where the name of a partner stands, besides in `partners`. */
+const namedTables = { orders: 'orders', keys: 'api_keys', webhooks: 'webhook_endpoints' };
 
 /** Merges what belongs to a partner by its number. @returns the number of rows of each step */
-async function mergeData(
-  trx: Knex.Transaction,
-  fromId: number,
-  intoId: number,
-): Promise<Record<string, number>> {
-  const ids = { fromId, intoId };
+async function mergeData(trx: Knex.Transaction, partners: Partners): Promise<Record<string, number>> {
+  const { fromId, intoId } = partners;
   const counts: Record<string, number> = {};
-  const runSteps = async (some: Record<string, string>) => {
-    for (const [step, sql] of Object.entries(some)) {
-      counts[step] = (await trx.raw<{ rowCount: number }>(sql, ids)).rowCount;
-    }
+  const runSteps = async (steps: Steps) => {
+    for (const [step, statement] of Object.entries(steps)) counts[step] = await changeRows(trx, statement);
   };
   await takeWorkingCopy(trx, [
-    copyWhere(fromId, 'true'),
-    copyByKey(intoId, 'sku', `select sku from pg_temp.products where partner_id = ${fromId}`),
+    copyWhere(fromId, raw('true')),
+    copyByKey(intoId, 'sku', sql`select sku from pg_temp.products where partner_id = ${raw(fromId)}`),
   ]);
-  await runSteps(productSteps);
-  if (await isDistributed(trx)) await trx.raw(blocksSql, ids);
+  await runSteps(productSteps(partners));
+  await moveNumbers(trx, partners);
   await writeBack(trx, [fromId, intoId]);
-  await runSteps(steps);
+  await runSteps(otherSteps(partners));
   return counts;
 }
 
@@ -138,28 +137,29 @@ export async function mergePartners(
   from: string,
   into: string,
 ): Promise<PartnerMerge> {
-  const run = async (sql: string, bindings: object) =>
-    (await trx.raw<{ rowCount: number }>(sql, bindings as never)).rowCount;
-  await trx.raw(`set local lock_timeout = '${lockSeconds}s'`);
+  await queryRows(trx, sql`set local lock_timeout = '${raw(lockSeconds)}s'`);
   const known = await trx('partners').whereIn('partner_name', [from, into]).pluck<number[]>('partner_id');
   for (const partnerId of known.toSorted((a, b) => a - b)) await waitForPartner(trx, partnerId);
   // Uploads for these partners wait too; a partner may have another name since, or none.
-  const { rows } = await trx.raw<{ rows: { partner_id: number; partner_name: string }[] }>(
-    'select partner_id, partner_name from partners where partner_id = any (?) order by partner_id for update',
-    [known],
+  const rows = await queryRows<{ partner_id: number; partner_name: string }>(
+    trx,
+    sql`select partner_id, partner_name from partners where partner_id = any (${known}) order by partner_id for update`,
   );
   const idOf = (name: string) => rows.find(({ partner_name }) => partner_name === name)?.partner_id;
   const [fromId, intoId] = [idOf(from), idOf(into)];
   const merge = { feeds: 0, products: 0, duplicates: 0, replaced: 0, orders: 0, keys: 0, webhooks: 0 };
   if (fromId !== undefined && intoId === undefined) {
-    await run('update partners set partner_name = :into where partner_id = :fromId', { into, fromId });
+    await queryRows(trx, sql`update partners set partner_name = ${into} where partner_id = ${fromId}`);
   } else if (fromId !== undefined && intoId !== undefined) {
-    const counts = await mergeData(trx, fromId, intoId);
+    const counts = await mergeData(trx, { fromId, intoId });
     const { feeds = 0, products = 0, duplicates = 0, replaced = 0 } = counts;
     Object.assign(merge, { feeds, products, duplicates, replaced });
   }
   for (const what of ['orders', 'keys', 'webhooks'] as const)
-    merge[what] = await run(renames[what], { from, into });
+    merge[what] = await changeRows(
+      trx,
+      sql`update ${raw(namedTables[what])} set partner_name = ${into} where partner_name = ${from}`,
+    );
   const isKnown = fromId !== undefined || merge.orders + merge.keys + merge.webhooks > 0;
   if (!isKnown) throw new Error(`Unknown partner: ${from}.`);
   // Of both: the reasons of a partner that is gone go with it.

@@ -1,14 +1,16 @@
 import type { Database } from '../db/database';
+import { partnerOfProduct } from '../db/layout/product-layout';
 import type { Reads } from '../db/reads';
 import { raw, sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import { historyNotKept, invalidShape, productNotFound, type ShapeError } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { Page } from '../shared/pagination';
-import { findMoment, findProductAt, findProductsAt, type FilterAsOf, type Moment } from './as-of.repository';
+import { findMoment, findProductAt, findProductsAt, type Moment } from './as-of.repository';
+import type { FilterAsOf } from './pages/pages-as-of';
 import { formatMicros, parseMicros, type Micros } from './point-in-time';
 import { toProductPage, type ProductListing, type ProductRow } from './products.repository';
-import { findVersions, partnerOfProduct } from './versions.repository';
+import { findVersions } from './versions.repository';
 
 /** The moment of a request, as sent. */
 interface AskedTime {

@@ -1,11 +1,10 @@
 import type { components } from '../../generated/openapi';
 import { queryRows, type Database } from '../db/database';
-import { isDistributed } from '../db/layout';
+import { ofPartner } from '../db/layout/product-layout';
 import { raw, sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import type { ProductListing } from './products.repository';
-import { partnerOnShards } from './shard-listing';
-import { allMatches, isListed, ofPartner, toSearch } from './products.search';
+import { allMatches, isListed, toSearch } from './products.search';
 
 type Facet = components['schemas']['ProductFacet'];
 type FacetField = components['schemas']['ProductFacetField'];
@@ -28,14 +27,14 @@ export async function listFacets(
     limit: facetsMax,
   });
   if (!search) return [];
-  const partner = (await isDistributed(db)) ? await partnerOnShards(db, search) : ofPartner(search);
-  if (!partner) return [];
+  const isOfPartner = await ofPartner(db, search.partner);
+  if (!isOfPartner) return [];
   const statement = sql`
     select value, cast(least(matching, ${raw(countMax)}) as integer) as count, matching <= ${raw(countMax)} as is_exact
     from (
       select ${raw(field)} as value, count(*) as matching
       from products
-      where ${partner} and ${allMatches(search)} and ${isListed(search)}
+      where ${isOfPartner} and ${allMatches(search)} and ${isListed(search)}
         and ${raw(field)} is not null
       group by ${raw(field)}
     ) as counted

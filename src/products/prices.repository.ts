@@ -1,5 +1,5 @@
 import { queryRows, type Database } from '../db/database';
-import { productsFor } from '../db/products-by-number';
+import { productsFor } from '../db/layout/product-layout';
 import { raw, sql } from '../db/sql';
 import { formatMicros, microsSql, type Micros } from './point-in-time';
 import { pendingRunId, readOnce, type ProductKey } from './versions.repository';

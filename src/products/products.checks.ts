@@ -1,4 +1,5 @@
 import type { Database } from '../db/database';
+import { findStart } from '../db/layout/product-layout';
 import type { Reads } from '../db/reads';
 import { ageSecondsMaxOf } from '../http/caching';
 import type { Checks } from '../http/contract';
@@ -7,7 +8,6 @@ import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
 import { parseVersionCursor } from './product-history';
 import {
-  findStart,
   sortFields,
   sortOrders,
   type ProductListing,
@@ -71,7 +71,7 @@ export async function resolveListingOrder(
   // By number, a cursor is a position; in the default order it is a product, whose `created_at` counts.
   const isByNumber = sort_by === 'product_id' || asOf !== undefined;
   if (isByNumber) return { ...start, afterProductId };
-  const product = await findStart(db, { productId: afterProductId, scope });
+  const product = await findStart(db, afterProductId, scope);
   if (!product) throw invalidCursor();
   return { ...start, afterProductId, afterCreatedAt: product.afterCreatedAt };
 }
@@ -92,5 +92,5 @@ export async function requireProduct(
   productId: number | undefined,
   scope: PartnerScope,
 ): Promise<void> {
-  if (productId !== undefined && !(await findStart(db, { productId, scope }))) throw invalidCursor();
+  if (productId !== undefined && !(await findStart(db, productId, scope))) throw invalidCursor();
 }

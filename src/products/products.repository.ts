@@ -1,12 +1,11 @@
 import { queryRows, type Database } from '../db/database';
-import { isDistributed } from '../db/layout';
+import { findByNumber, isWithin, partnerName } from '../db/layout/product-layout';
 import { pageBytesMax } from '../db/page';
-import { listOf, raw, sql, type Sql } from '../db/sql';
+import { raw, sql, type Sql } from '../db/sql';
 import type { Settled } from '../shared/batcher';
 import type { PartnerScope } from '../shared/caller';
 import { formatId } from '../shared/ids';
 import { toPage, type Page } from '../shared/pagination';
-import { findOwner, readByNumber, readProduct } from '../db/products-by-number';
 
 /** `price` is an exact decimal text. */
 export interface ProductRow {
@@ -65,9 +64,7 @@ export const ownColumns = `
 `;
 
 /** The columns of a `ProductRow`, from a table or query named `products`. */
-export const rowColumns = `
-  (select partner_name from partners where partners.partner_id = products.partner_id) as partner_name, ${ownColumns}
-`;
+export const rowColumns = `${partnerName}, ${ownColumns}`;
 
 /** Rows whose descriptions are read whatever their size, at most 2.9 MB: the default page has no further cost. */
 const wholeRows = 11;
@@ -113,8 +110,7 @@ export interface AskedProduct {
 }
 
 /**
- * Finds products by number, in one statement. It is prepared for a few numbers of products, with a parameter for each: of an array,
- * PostgreSQL would expect ten, and plan anew each time.
+ * Finds products by number.
  * @returns undefined for those that do not exist for their caller; an error for those on a lost node of Citus
  */
 export async function findProducts(
@@ -122,35 +118,12 @@ export async function findProducts(
   asked: readonly AskedProduct[],
 ): Promise<Settled<ProductRow | undefined>[]> {
   const numbers = [...new Set(asked.map(({ productId }) => productId))];
-  const found = (await isDistributed(db))
-    ? await readByNumber<ProductRow & { partner_id: number }>(db, `partner_id, ${ownColumns}`, numbers)
-    : await readByIndex(db, numbers);
+  const found = await findByNumber<ProductRow>(db, ownColumns, numbers);
   return asked.map(({ productId, scope }) => {
     const one = found.get(productId);
     const isVisible = one && ('error' in one || scope === null || scope === one.result.partner_name);
     return isVisible ? one : { result: undefined };
   });
-}
-
-async function readByIndex(
-  db: Database,
-  numbers: readonly number[],
-): Promise<Map<number, Settled<ProductRow>>> {
-  const prepared = 2 ** Math.ceil(Math.log2(numbers.length));
-  const parameters = Array.from({ length: prepared }, (_, at) => numbers[Math.min(at, numbers.length - 1)]!);
-  const rows = await queryRows<ProductRow>(
-    db,
-    sql`select ${raw(rowColumns)} from products where product_id in (${listOf(parameters.map((number) => sql`${number}`))})`,
-    true,
-  );
-  return new Map(rows.map((row) => [row.product_id, { result: row }]));
-}
-
-/** The condition that a product is of the caller's; where products are distributed, it names the partner by number. */
-async function ofOwner(db: Database, { productId, scope }: AskedProduct): Promise<Sql> {
-  if (!(await isDistributed(db))) return isWithin(scope);
-  const owner = await findOwner(db, productId, scope);
-  return owner ? sql`partner_id = ${owner.partner_id}` : raw('false');
 }
 
 /** Locks an active product. @returns its partner; undefined when there is no such product */
@@ -160,7 +133,7 @@ export async function lockActiveProduct(
 ): Promise<number | undefined> {
   const statement = sql`
     select partner_id from products
-    where product_id = ${productId} and withdrawn_at is null and ${await ofOwner(trx, { productId, scope })}
+    where product_id = ${productId} and withdrawn_at is null and ${await isWithin(trx, productId, scope)}
     for no key update`;
   const [active] = await queryRows<{ partner_id: number }>(trx, statement);
   return active?.partner_id;
@@ -178,24 +151,3 @@ export async function markWithdrawn(
     where product_id = ${productId} and partner_id = ${partnerId}`;
   await queryRows(trx, statement);
 }
-
-/** Where a page by time begins. @returns undefined if the caller has no such product */
-export async function findStart(
-  db: Database,
-  { productId, scope }: AskedProduct,
-): Promise<Pick<ProductListing, 'afterCreatedAt'> | undefined> {
-  if (await isDistributed(db)) {
-    const createdAt = 'cast(created_at as text) as "afterCreatedAt"';
-    const start = await readProduct<{ afterCreatedAt: string }>(db, createdAt, productId);
-    return start && (scope === null || scope === start.partner_name) ? start : undefined;
-  }
-  const statement = sql`
-    select from products where product_id = ${productId} and ${isWithin(scope)}`;
-  const [start] = await queryRows<object>(db, statement, true);
-  return start;
-}
-
-const isWithin = (scope: PartnerScope) =>
-  scope === null
-    ? raw('true')
-    : sql`partner_id = (select partner_id from partners where partner_name = ${scope})`;

@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
 import { tryLock } from '../db/locks';
-import { isDistributed } from '../db/layout';
-import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
+import { openDatabase, queryRows, type Database, type DatabaseAddress } from '../db/database';
+import { productNumbers } from '../db/layout/product-layout';
+import { raw, sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import type { Log } from '../shared/log';
 import { startPeriodicTask } from '../shared/periodic-task';
@@ -71,18 +72,19 @@ export async function indexBacklog(db: Database, signal?: AbortSignal): Promise<
 
 /** Measures the age of the oldest change that is not indexed, in seconds; 0 when all are. */
 export async function measureSearchLag(db: Database): Promise<number> {
-  const { rows } = await db.raw<{ rows: [{ seconds: number }] }>(
-    `select cast(coalesce(extract(epoch from clock_timestamp() - min(logged_at)), 0) as double precision) as seconds
+  const [lag] = await queryRows<{ seconds: number }>(
+    db,
+    sql`select cast(coalesce(extract(epoch from clock_timestamp() - min(logged_at)), 0) as double precision) as seconds
      from search_backlog`,
   );
-  return rows[0].seconds;
+  return lag!.seconds;
 }
 
 /** Lists the partners of the backlog; the one that waits longest comes first. */
 async function listPartners(db: Database): Promise<number[]> {
-  const { rows } = await db.raw<{ rows: { partner_id: number }[] }>(
-    'select partner_id from search_backlog group by partner_id order by min(logged_at) limit ?',
-    [roundPartners],
+  const rows = await queryRows<{ partner_id: number }>(
+    db,
+    sql`select partner_id from search_backlog group by partner_id order by min(logged_at) limit ${raw(roundPartners)}`,
   );
   return rows.map(({ partner_id }) => partner_id);
 }
@@ -98,15 +100,15 @@ function indexBatch(db: Database, partnerId: number): Promise<boolean> {
   return inTransaction(db, 'bulk', async (trx) => {
     if (!(await tryLock(trx, 'searchIndex', partnerId))) return false;
     // To count the products of a compressed list takes as long as to index some of them: a large one is a batch of its own.
-    const { rows } = await trx.raw<{ rows: BacklogRow[] }>(
-      `select search_backlog_id, feed_id,
-         case when pg_column_size(product_ids) > :largeBytes then :batchProducts else cardinality(product_ids) end as products
-       from search_backlog where partner_id = :partnerId order by search_backlog_id limit :batchRows`,
-      { partnerId, batchRows, batchProducts, largeBytes },
+    const rows = await queryRows<BacklogRow>(
+      trx,
+      sql`select search_backlog_id, feed_id,
+         case when pg_column_size(product_ids) > ${raw(largeBytes)} then ${raw(batchProducts)} else cardinality(product_ids) end as products
+       from search_backlog where partner_id = ${partnerId} order by search_backlog_id limit ${raw(batchRows)}`,
     );
     const [first] = rows;
     if (!first) return false;
-    if (first.products === null) await split(trx, partnerId, first);
+    if (first.products === null) await split(trx, partnerId, rows);
     else await index(trx, partnerId, batchOf(rows));
     return true;
   });
@@ -120,82 +122,66 @@ function batchOf(rows: BacklogRow[]): number[] {
     return at === 0 || count <= batchProducts;
   };
   const end = rows.findIndex((row, at) => !isWithin(row, at));
-  return rows.slice(0, end === -1 ? undefined : end).map(({ search_backlog_id }) => search_backlog_id);
+  return idsOf(rows.slice(0, end === -1 ? undefined : end));
 }
 
 /**
- * Replaces a row by ones that name its products. One for all products replaces every row of the partner, and names products
- * that are gone too.
+ * Replaces the first row by ones that name its products. One for all products replaces the others too, and names products that are
+ * gone. What is logged after the rows were read comes later.
  */
-async function split(trx: Knex.Transaction, partnerId: number, row: BacklogRow): Promise<void> {
-  const isFeed = row.feed_id !== null;
-  const products = isFeed
-    ? 'select product_id from products where partner_id = :partnerId and feed_id = :feedId'
-    : `select product_id from products where partner_id = :partnerId
-       union select product_id from product_words where partner_id = :partnerId`;
-  const bindings = { partnerId, feedId: row.feed_id, id: row.search_backlog_id, batchProducts } as never;
-  const deleteSql = `
-    delete from search_backlog where partner_id = :partnerId ${isFeed ? 'and search_backlog_id = :id' : ''}
-    returning logged_at`;
-  const insertSql = (loggedAt: string, productIds: string) => `
-    insert into search_backlog (partner_id, product_ids, logged_at)
-    select :partnerId, array_agg(product_id), ${loggedAt}
-    from (
-      select product_id, (row_number() over (order by product_id) - 1) / :batchProducts as batch
-      from (${productIds}) as found
-    ) as numbered
-    group by batch
-    order by batch`;
-  if (!(await isDistributed(trx))) {
-    const loggedAt = '(select min(logged_at) from replaced)';
-    await trx.raw(`with replaced as (${deleteSql}) ${insertSql(loggedAt, products)}`, bindings);
-    return;
-  }
-  // A statement writes local tables, or reads shards. What is logged after the first one comes later.
-  const replaced = await trx.raw<{ rows: [{ loggedAt: string }] }>(
-    `with replaced as (${deleteSql}) select cast(min(logged_at) as text) as "loggedAt" from replaced`,
-    bindings,
+async function split(trx: Knex.Transaction, partnerId: number, rows: BacklogRow[]): Promise<void> {
+  const [{ feed_id: feedId }] = rows as [BacklogRow];
+  const replaced = feedId === null ? rows : rows.slice(0, 1);
+  const ofPartner = (table: string) =>
+    sql`select product_id from ${raw(table)} where partner_id = ${partnerId}`;
+  const numbers = await productNumbers(
+    trx,
+    feedId === null
+      ? sql`${ofPartner('products')} union ${ofPartner('product_words')}`
+      : sql`${ofPartner('products')} and feed_id = ${feedId}`,
   );
-  const found = await trx.raw<{ rows: [{ ids: string }] }>(
-    `select cast(coalesce(array_agg(product_id), '{}') as text) as ids from (${products}) as found`,
-    bindings,
-  );
-  await trx.raw(
-    insertSql('cast(:loggedAt as timestamptz)', 'select unnest(cast(:ids as bigint[])) as product_id'),
-    {
-      partnerId,
-      batchProducts,
-      loggedAt: replaced.rows[0].loggedAt,
-      ids: found.rows[0].ids,
-    },
+  await queryRows(
+    trx,
+    sql`with replaced as (
+       delete from search_backlog where partner_id = ${partnerId} and search_backlog_id = any (${idsOf(replaced)})
+       returning logged_at
+     )
+     insert into search_backlog (partner_id, product_ids, logged_at)
+     select ${partnerId}, array_agg(product_id), (select min(logged_at) from replaced)
+     from (
+       select product_id, (row_number() over (order by product_id) - 1) / ${raw(batchProducts)} as batch
+       from (${numbers}) as found
+     ) as numbered
+     group by batch
+     order by batch`,
   );
 }
 
+const idsOf = (rows: readonly BacklogRow[]) => rows.map(({ search_backlog_id }) => search_backlog_id);
+
 /** Indexes the products that the rows of the backlog name. */
 async function index(trx: Knex.Transaction, partnerId: number, backlogIds: number[]): Promise<void> {
-  const { rows } = await trx.raw<{ rows: { product_ids: string[] }[] }>(
-    `delete from search_backlog where partner_id = :partnerId and search_backlog_id = any(:backlogIds)
+  const rows = await queryRows<{ product_ids: string[] }>(
+    trx,
+    sql`delete from search_backlog where partner_id = ${partnerId} and search_backlog_id = any (${backlogIds})
      returning product_ids`,
-    { partnerId, backlogIds } as never,
   );
   const productIds = [...new Set(rows.flatMap(({ product_ids }) => product_ids))];
+  const isNamed = sql`partner_id = ${partnerId} and product_id = any (cast(${productIds} as bigint[]))`;
   // A manual change can store texts of any length; a tsvector has at most 1 MB.
-  await trx.raw(
-    `insert into product_words (partner_id, product_id, words)
+  await queryRows(
+    trx,
+    sql`insert into product_words (partner_id, product_id, words)
      select partner_id, product_id, array_to_tsvector(search_words(left(concat_ws(' ', product_name, brand, sku), 20000)))
      from products
-     where partner_id = :partnerId and product_id = any(:productIds::bigint[])
+     where ${isNamed}
      on conflict (partner_id, product_id) do update set words = excluded.words
      where product_words.words <> excluded.words`,
-    { partnerId, productIds } as never,
   );
   // Not joined: of a partner that is new to statistics, PostgreSQL would read all products for each.
-  await trx.raw(
-    `delete from product_words
-     where partner_id = :partnerId and product_id = any(:productIds::bigint[])
-       and product_id not in (
-         select product_id from products where partner_id = :partnerId and product_id = any(:productIds::bigint[])
-       )`,
-    { partnerId, productIds } as never,
+  await queryRows(
+    trx,
+    sql`delete from product_words
+     where ${isNamed} and product_id not in (select product_id from products where ${isNamed})`,
   );
 }

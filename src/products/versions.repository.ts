@@ -1,8 +1,7 @@
 import { queryRows, type Database } from '../db/database';
-import { isDistributed } from '../db/layout';
+import { partnerOfProduct, productLayout, productsFor } from '../db/layout/product-layout';
 import { boundedPageSql, type Found } from '../db/page';
-import { findOwner, productsFor } from '../db/products-by-number';
-import { raw, sql, type Sql } from '../db/sql';
+import { raw, sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import { microsSql, type Micros } from './point-in-time';
 import type { ProductRow } from './products.repository';
@@ -50,37 +49,6 @@ export interface VersionRow extends Omit<ProductRow, 'product_id' | 'partner_nam
   is_pruned: boolean;
 }
 
-/** The partner of a product as a scalar expression; of a deleted one, by its versions. Null: unknown in the scope. */
-export async function partnerOfProduct(db: Database, productId: number, scope: PartnerScope): Promise<Sql> {
-  if (await isDistributed(db)) return sql`cast(${await findPartnerOnShards(db, productId, scope)} as bigint)`;
-  const partners =
-    scope === null
-      ? raw('select partner_id from partners')
-      : sql`select partner_id from partners where partner_name = ${scope}`;
-  return sql`(
-    select partner_id from products where product_id = ${productId} and partner_id in (${partners})
-    union all
-    select partner_id from product_versions where product_id = ${productId} and partner_id = any (array(${partners}))
-    limit 1
-  )`;
-}
-
-async function findPartnerOnShards(
-  db: Database,
-  productId: number,
-  scope: PartnerScope,
-): Promise<number | null> {
-  const owner = await findOwner(db, productId, scope);
-  if (!owner) return null;
-  const { partner_id: partnerId } = owner;
-  const key = sql`(partner_id, product_id) = (${partnerId}, ${productId})`;
-  for (const table of ['product_versions', 'products']) {
-    const statement = sql`select from ${raw(table)} where ${key}`;
-    if ((await queryRows(db, statement)).length > 0) return partnerId;
-  }
-  return null;
-}
-
 export async function findPartnerOfProduct(
   db: Database,
   productId: number,
@@ -116,15 +84,11 @@ export async function readOnce<T>(
   read: () => Promise<T>,
   hasSeenTwice: (result: T) => boolean,
 ): Promise<T> {
+  const { readsMax } = await productLayout(db);
   let result = await read();
-  for (let reads = 1; reads < readsMax && hasSeenTwice(result) && (await isDistributed(db)); reads++) {
-    result = await read();
-  }
+  for (let reads = 1; reads < readsMax && hasSeenTwice(result); reads++) result = await read();
   return result;
 }
-
-/** The nodes of a transaction commit within milliseconds. */
-const readsMax = 20;
 
 const isTwice = ([first, second]: readonly VersionRow[]) =>
   first?.valid_to === null && second !== undefined && first.run_id === second.run_id;

@@ -1,6 +1,8 @@
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { copyWhere, takeWorkingCopy, writeBack } from '../db/working-copy';
+import { copyWhere } from '../db/layout/copy-products';
+import { takeWorkingCopy, writeBack } from '../db/layout/product-layout';
+import { sql } from '../db/sql';
 import { beginWithdrawal, endChange } from '../partners/catalog-changes';
 import { productNotFound } from '../shared/errors';
 import { parseId } from '../shared/ids';
@@ -18,7 +20,7 @@ export async function withdrawProduct(db: Database, id: string, scope: PartnerSc
     const partnerId = await lockActiveProduct(trx, { productId, scope });
     if (partnerId !== undefined) {
       const change = await beginWithdrawal(trx, partnerId);
-      await takeWorkingCopy(trx, [copyWhere(partnerId, `product_id = ${productId}`)]);
+      await takeWorkingCopy(trx, [copyWhere(partnerId, sql`product_id = ${productId}`)]);
       await markWithdrawn(trx, { productId, ...change });
       await writeBack(trx, [partnerId]);
       await endChange(trx, change, true);

@@ -1,6 +1,5 @@
 import { queryRows, type Database } from '../db/database';
-import { isDistributed } from '../db/layout';
-import { findOwner, productsFor } from '../db/products-by-number';
+import { productFor } from '../db/layout/product-layout';
 import { raw, sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import type { FormatDefinition } from '../feed-format/format-definition';
@@ -29,16 +28,14 @@ export interface RecordLocation {
 }
 
 /** Columns of a `RecordLocation` from a table with `feed_id` and `record_offset`, joined with the feeds. */
-const locationOf = (table: string) => `
+const locationOf = (table: string) =>
+  raw(`
   ${table}.feed_id, ${table}.record_offset, ${table}.sku, feeds.sha256, raw_file_object_key as object_key, size_bytes, delimiter, format_definition as format,
   raw_file_removed_at is not null as is_file_removed,
   (
     select sha256 from source_digests
     where (source_digests.feed_id, source_digests.record_offset) = (${table}.feed_id, ${table}.record_offset)
-  ) as record_sha256`;
-
-const isOwn = (partnerId: string) =>
-  `(cast(:scope as text) is null or ${partnerId} = (select partner_id from partners where partner_name = :scope))`;
+  ) as record_sha256`);
 
 /** Locates the record of a product. @returns undefined if there is no such product in the scope */
 export async function locateProduct(
@@ -46,15 +43,9 @@ export async function locateProduct(
   productId: number,
   scope: PartnerScope,
 ): Promise<RecordLocation | undefined> {
-  const distributed = await isDistributed(db);
-  const owner = distributed ? await findOwner(db, productId, scope) : undefined;
-  if (distributed && !owner) return undefined;
-  const isProduct = sql`product_id = ${productId}`;
-  const products = await productsFor(db, owner?.partner_id ?? 0, isProduct);
+  const product = await productFor(db, productId, scope);
   const statement = sql`
-    select ${raw(locationOf('products'))}
-    from ${products.as('products')} left join feeds using (feed_id)
-    where ${isProduct} and ${scope === null ? raw('true') : sql`products.partner_id = (select partner_id from partners where partner_name = ${scope})`}`;
+    select ${locationOf('product')} from ${product.as('product')} left join feeds using (feed_id)`;
   const [location] = await queryRows<RecordLocation>(db, statement);
   return location;
 }
@@ -71,14 +62,15 @@ export async function locateOrderItem(
   { orderId, orderItemId }: { orderId: number; orderItemId: number },
   scope: PartnerScope,
 ): Promise<OrderItemLocation | undefined> {
-  const { rows } = await db.raw<{ rows: OrderItemLocation[] }>(
-    `select order_item_id is not null and (feeds.feed_id is null or ${isOwn('feeds.partner_id')}) as is_known,
-       ${locationOf('order_items')}
-     from orders
-       left join order_items on (order_items.order_id, order_item_id) = (orders.order_id, :orderItemId)
-       left join feeds using (feed_id)
-     where orders.order_id = :orderId and (cast(:scope as text) is null or partner_name = :scope)`,
-    { orderId, orderItemId, scope },
-  );
-  return rows[0];
+  const isOwn = sql`(cast(${scope} as text) is null
+    or feeds.partner_id = (select partner_id from partners where partner_name = ${scope}))`;
+  const statement = sql`
+    select order_item_id is not null and (feeds.feed_id is null or ${isOwn}) as is_known,
+      ${locationOf('order_items')}
+    from orders
+      left join order_items on (order_items.order_id, order_item_id) = (orders.order_id, ${orderItemId})
+      left join feeds using (feed_id)
+    where orders.order_id = ${orderId} and (cast(${scope} as text) is null or partner_name = ${scope})`;
+  const [location] = await queryRows<OrderItemLocation>(db, statement);
+  return location;
 }

@@ -1,5 +1,7 @@
 import type { Knex } from 'knex';
-import { isDistributed } from '../db/layout';
+import { queryRows } from '../db/database';
+import { isUnused } from '../db/layout/product-layout';
+import { raw, sql, type Sql } from '../db/sql';
 import type { RawFile } from '../etl/raw-file';
 
 /** Feeds per batch: all order items are read once for each. */
@@ -8,13 +10,12 @@ const batchFeeds = 100;
 /**
  * Feeds whose raw file has expired: uploaded long ago, and run, the last time long ago. Not those that the catalog needs: of
  * each collection, the newest feed that was loaded and the feed that was loaded last; and failed ones that were loaded before.
- * Binding: `days`.
- * @param isUnused - a condition on `feeds`: no product comes from it
+ * @param isFailedExpired - a condition on `feeds` whose run has not completed
  */
-const expiredFiles = (isUnused: string) => `
+const expiredFiles = (days: number, isFailedExpired: Sql) => sql`
   feeds join validation_jobs as job using (feed_id)
-  where raw_file_removed_at is null and uploaded_at < now() - :days * interval '1 day'
-    and finished_at < now() - :days * interval '1 day'
+  where raw_file_removed_at is null and uploaded_at < now() - ${days} * interval '1 day'
+    and finished_at < now() - ${days} * interval '1 day'
     and case job.status
       when 'completed' then
         exists (
@@ -26,27 +27,14 @@ const expiredFiles = (isUnused: string) => `
           where later.partner_id = feeds.partner_id and later.collection = feeds.collection and later_job.status = 'completed'
             and later_job.finished_at > job.finished_at
         )
-      else ${isUnused}
+      else ${isFailedExpired}
     end`;
 
-const noProducts = `not exists (
-  select from products where products.partner_id = feeds.partner_id and products.feed_id = feeds.feed_id
-)`;
-
-/** Returns `expiredFiles`; where `products` is distributed, with the numbers of the failed feeds that have products. */
-async function expiredFilesSql(trx: Knex.Transaction, days: number): Promise<string> {
-  if (!(await isDistributed(trx))) return expiredFiles(noProducts);
-  const { rows } = await trx.raw<{ rows: { feedId: number; partnerId: number }[] }>(
-    `select feed_id as "feedId", partner_id as "partnerId" from ${expiredFiles("job.status <> 'completed'")}
-       and job.status <> 'completed'`,
-    { days },
-  );
-  const used: number[] = [];
-  for (const { feedId, partnerId } of rows) {
-    const at = { partner_id: partnerId, feed_id: feedId };
-    if (await trx('products').where(at).first('feed_id')) used.push(feedId);
-  }
-  return expiredFiles(`feeds.feed_id <> all (cast('{${used.join(',')}}' as bigint[]))`);
+/** Returns `expiredFiles` of `days`: a failed feed is unused unless products come from it. */
+async function expiredFilesSql(trx: Knex.Transaction, days: number): Promise<Sql> {
+  const failed = sql`
+    select feed_id, partner_id from ${expiredFiles(days, raw('true'))} and job.status <> 'completed'`;
+  return expiredFiles(days, await isUnused(trx, failed));
 }
 
 /** Numbers of removed raw files. */
@@ -58,11 +46,11 @@ export interface RemovedFiles {
 /** Counts the raw files that `removeExpiredFiles` would remove. */
 export async function countExpiredFiles(trx: Knex.Transaction, days: number): Promise<RemovedFiles> {
   const expired = await expiredFilesSql(trx, days);
-  const { rows } = await trx.raw<{ rows: [RemovedFiles] }>(
-    `select count(*) as files, cast(coalesce(sum(size_bytes), 0) as bigint) as bytes from ${expired}`,
-    { days },
+  const [removed] = await queryRows<RemovedFiles>(
+    trx,
+    sql`select count(*) as files, cast(coalesce(sum(size_bytes), 0) as bigint) as bytes from ${expired}`,
   );
-  return rows[0];
+  return removed!;
 }
 
 /** A raw file that has expired. */
@@ -83,15 +71,14 @@ export async function listExpiredFiles(
   after?: ExpiredFile,
 ): Promise<ExpiredFile[]> {
   const expired = await expiredFilesSql(trx, days);
-  const { rows } = await trx.raw<{ rows: ExpiredFile[] }>(
-    `select feeds.feed_id as "feedId", partner_id as "partnerId", cast(uploaded_at as text) as "uploadedAt",
+  return queryRows<ExpiredFile>(
+    trx,
+    sql`select feeds.feed_id as "feedId", partner_id as "partnerId", cast(uploaded_at as text) as "uploadedAt",
        raw_file_object_key as "objectKey", size_bytes as "sizeBytes", sha256, mode, format_definition as format
      from ${expired}
-       and (uploaded_at, feeds.feed_id) > (cast(:uploadedAt as timestamptz), :feedId)
-     order by uploaded_at, feeds.feed_id limit :batchFeeds`,
-    { days, batchFeeds, uploadedAt: after?.uploadedAt ?? '-infinity', feedId: after?.feedId ?? 0 },
+       and (uploaded_at, feeds.feed_id) > (cast(${after?.uploadedAt ?? '-infinity'} as timestamptz), ${after?.feedId ?? 0})
+     order by uploaded_at, feeds.feed_id limit ${raw(batchFeeds)}`,
   );
-  return rows;
 }
 
 /**
@@ -104,18 +91,18 @@ export async function removeExpiredFile(
   { feedId }: ExpiredFile,
 ): Promise<boolean> {
   const expired = await expiredFilesSql(trx, days);
-  const { rows } = await trx.raw<{ rows: unknown[] }>(
-    `select from ${expired} and feeds.feed_id = :feedId for no key update of job skip locked`,
-    { days, feedId },
+  const rows = await queryRows(
+    trx,
+    sql`select from ${expired} and feeds.feed_id = ${feedId} for no key update of job skip locked`,
   );
   if (rows.length === 0) return false;
-  await trx.raw(
-    `with removed as (
-       update feeds set raw_file_removed_at = clock_timestamp() where feed_id = ?
+  await queryRows(
+    trx,
+    sql`with removed as (
+       update feeds set raw_file_removed_at = clock_timestamp() where feed_id = ${feedId}
        returning raw_file_bucket, raw_file_object_key
      )
      insert into removed_objects (bucket, object_key) select raw_file_bucket, raw_file_object_key from removed`,
-    [feedId],
   );
   return true;
 }

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { copyFirst } from '../db/layout/copy-products';
+import { productLayout, takeWorkingCopy, writeBack } from '../db/layout/product-layout';
+import { raw, sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
-import { productLayout } from '../db/layout';
-import { copyFirst, takeWorkingCopy, writeBack } from '../db/working-copy';
 import { keepAttention, onePartner } from '../partners/keep-attention';
 import { tryLockPartner } from '../partners/partner-lock';
 import { inBatches } from '../shared/batches';
@@ -28,9 +29,9 @@ export interface PartnerData {
   orders: number;
 }
 
-const dataSql = `
+const dataSql = (name: string) => sql`
   with partner as (
-    select partner_id from partners where partner_name = :name
+    select partner_id from partners where partner_name = ${name}
   ), feed as (
     select * from feeds join partner using (partner_id)
   ), raw_file as (
@@ -44,21 +45,21 @@ const dataSql = `
     (select count(*) from sources join partner using (partner_id)) as sources,
     (select count(*) from raw_file) as raw_files,
     (select cast(coalesce(sum(size_bytes), 0) as bigint) from raw_file) as raw_file_bytes,
-    (select count(*) from api_keys where partner_name = :name) as keys,
-    (select count(*) from webhook_endpoints where partner_name = :name) as webhooks,
-    (select count(*) from orders where partner_name = :name) as orders`;
+    (select count(*) from api_keys where partner_name = ${name}) as keys,
+    (select count(*) from webhook_endpoints where partner_name = ${name}) as webhooks,
+    (select count(*) from orders where partner_name = ${name}) as orders`;
 
 /** Counts what `removePartner` removes. @throws Error for an unknown partner */
 export async function countPartnerData(db: Database, name: string): Promise<PartnerData> {
   const partnerId = await findPartner(db, name);
   return inTransaction(db, 'bulk', async (trx) => {
-    const { rows } = await trx.raw<{ rows: [Omit<PartnerData, 'products'>] }>(dataSql, { name });
+    const [data] = await queryRows<Omit<PartnerData, 'products'>>(trx, dataSql(name));
     // By the number of the partner: distributed products are then counted in one shard.
-    const { rows: counts } = await trx.raw<{ rows: [{ products: number }] }>(
-      'select count(*) as products from products where partner_id = ?',
-      [partnerId ?? 0],
+    const [counted] = await queryRows<{ products: number }>(
+      trx,
+      sql`select count(*) as products from products where partner_id = ${partnerId ?? 0}`,
     );
-    return { ...counts[0], ...rows[0] };
+    return { ...counted!, ...data! };
   });
 }
 
@@ -98,13 +99,13 @@ function removeInBatches(db: Database, partnerId: number, removeBatch: Removal):
 
 /** Finds the number of a partner; undefined if only keys and webhooks have its name. @throws Error for an unknown partner */
 async function findPartner(db: Database, name: string): Promise<number | undefined> {
-  const { rows } = await db.raw<{ rows: [{ partnerId: number | null; isNamed: boolean }] }>(
-    `select (select partner_id from partners where partner_name = :name) as "partnerId",
-       exists (select from api_keys where partner_name = :name)
-         or exists (select from webhook_endpoints where partner_name = :name) as "isNamed"`,
-    { name },
+  const [found] = await queryRows<{ partnerId: number | null; isNamed: boolean }>(
+    db,
+    sql`select (select partner_id from partners where partner_name = ${name}) as "partnerId",
+       exists (select from api_keys where partner_name = ${name})
+         or exists (select from webhook_endpoints where partner_name = ${name}) as "isNamed"`,
   );
-  const { partnerId, isNamed } = rows[0];
+  const { partnerId, isNamed } = found!;
   if (partnerId === null && !isNamed) throw new Error(`Unknown partner: ${name}.`);
   return partnerId ?? undefined;
 }
@@ -112,18 +113,18 @@ async function findPartner(db: Database, name: string): Promise<number | undefin
 /** Locks the partner against runs. @throws Error while one is queued or in progress */
 async function lockIdlePartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
   const isLocked = await tryLockPartner(trx, partnerId);
-  const { rows } = await trx.raw<{ rows: [{ hasRun: boolean }] }>(
-    `select exists (
+  const [found] = await queryRows<{ hasRun: boolean }>(
+    trx,
+    sql`select exists (
        select from validation_jobs join feeds using (feed_id)
-       where partner_id = :partnerId and (validation_jobs.status = 'running' or run_requested_at is not null)
+       where partner_id = ${partnerId} and (validation_jobs.status = 'running' or run_requested_at is not null)
      ) or exists (
        select from (select job_id from runs where kind = 'revert' and status in ('queued', 'running')) as revert
          join validation_jobs using (job_id) join feeds using (feed_id)
-       where partner_id = :partnerId
+       where partner_id = ${partnerId}
      ) as "hasRun"`,
-    { partnerId },
   );
-  if (isLocked && !rows[0].hasRun) return;
+  if (isLocked && !found!.hasRun) return;
   throw new Error(
     'A run of the partner is queued or in progress: wait for its end, or cancel it. Then repeat the command.',
   );
@@ -134,7 +135,7 @@ type Removal = (trx: Knex.Transaction, partnerId: number) => Promise<number>;
 
 /** Removes some products. Triggers keep digests, counts and the search index right in between. */
 const removeProducts: Removal = async (trx, partnerId) => {
-  await trx.raw("set local partner_catalog.change = 'none'");
+  await queryRows(trx, raw("set local partner_catalog.change = 'none'"));
   await takeWorkingCopy(trx, [copyFirst(partnerId, batchRows)]);
   const removed = await removeFrom('products')(trx, partnerId);
   await writeBack(trx, [partnerId]);
@@ -144,39 +145,33 @@ const removeProducts: Removal = async (trx, partnerId) => {
 /** Removes rows about some products. */
 const removeFrom =
   (table: 'products' | 'product_versions' | 'product_words'): Removal =>
-  async (trx, partnerId) => {
-    const { rowCount } = await trx.raw<{ rowCount: number }>(
-      `delete from ${table} where partner_id = :partnerId and product_id = any (array(
-         select product_id from ${table} where partner_id = :partnerId order by product_id limit :batchRows
+  (trx, partnerId) =>
+    changeRows(
+      trx,
+      sql`delete from ${raw(table)} where partner_id = ${partnerId} and product_id = any (array(
+         select product_id from ${raw(table)} where partner_id = ${partnerId} order by product_id limit ${raw(batchRows)}
        ))`,
-      { partnerId, batchRows },
     );
-    return rowCount;
-  };
 
 /** Removes some fetches that have ended. */
-const removeFetches: Removal = async (trx, partnerId) => {
-  const { rowCount } = await trx.raw<{ rowCount: number }>(
-    `delete from source_fetches where (source_id, fetch_number) in (
+const removeFetches: Removal = (trx, partnerId) =>
+  changeRows(
+    trx,
+    sql`delete from source_fetches where (source_id, fetch_number) in (
        select source_id, fetch_number from sources join source_fetches using (source_id)
-       where partner_id = :partnerId and finished_at is not null limit :batchRows
+       where partner_id = ${partnerId} and finished_at is not null limit ${raw(batchRows)}
      )`,
-    { partnerId, batchRows },
   );
-  return rowCount;
-};
 
 /** Removes some digests of records whose files were removed. */
-const removeSourceDigests: Removal = async (trx, partnerId) => {
-  const { rowCount } = await trx.raw<{ rowCount: number }>(
-    `delete from source_digests where (feed_id, record_offset) in (
+const removeSourceDigests: Removal = (trx, partnerId) =>
+  changeRows(
+    trx,
+    sql`delete from source_digests where (feed_id, record_offset) in (
        select feed_id, record_offset from feeds join source_digests using (feed_id)
-       where partner_id = :partnerId limit :batchRows
+       where partner_id = ${partnerId} limit ${raw(batchRows)}
      )`,
-    { partnerId, batchRows },
   );
-  return rowCount;
-};
 
 /** Removes some feeds with their jobs and row issues, and enqueues their objects for deletion. */
 const removeFeeds: Removal = async (trx, partnerId) => {
@@ -184,20 +179,21 @@ const removeFeeds: Removal = async (trx, partnerId) => {
     .where('partner_id', partnerId)
     .limit(batchFeeds)
     .pluck<number[]>('feed_id');
-  await trx.raw(
-    'delete from row_issues where job_id = any (array(select job_id from validation_jobs where feed_id = any (?)))',
-    [feedIds],
+  await queryRows(
+    trx,
+    sql`delete from row_issues
+     where job_id = any (array(select job_id from validation_jobs where feed_id = any (${feedIds})))`,
   );
   for (const table of ['validation_jobs', 'submission_jobs']) {
     await trx(table).whereIn('feed_id', feedIds).delete();
   }
-  await trx.raw(
-    `with removed as (
-       delete from feeds where feed_id = any (?) returning raw_file_bucket, raw_file_object_key, raw_file_removed_at
+  await queryRows(
+    trx,
+    sql`with removed as (
+       delete from feeds where feed_id = any (${feedIds}) returning raw_file_bucket, raw_file_object_key, raw_file_removed_at
      )
      insert into removed_objects (bucket, object_key)
      select raw_file_bucket, raw_file_object_key from removed where raw_file_removed_at is null`,
-    [feedIds],
   );
   return feedIds.length;
 };
@@ -231,16 +227,12 @@ const otherTables = [
 async function removeEmptyPartner(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
   await lockIdlePartner(trx, partnerId);
   // Uploads wait: they lock the row.
-  await trx.raw('select from partners where partner_id = ? for update', [partnerId]);
+  await queryRows(trx, sql`select from partners where partner_id = ${partnerId} for update`);
   for (const table of ['feeds', 'products']) {
     if (await trx(table).where('partner_id', partnerId).first('partner_id')) return false;
   }
-  const { isDistributed } = await productLayout(trx);
-  for (const table of [
-    ...otherTables,
-    ...(isDistributed ? ['product_blocks', 'product_insertions', 'product_partners'] : []),
-    'partners',
-  ])
+  const { partnerTables } = await productLayout(trx);
+  for (const table of [...otherTables, ...partnerTables, 'partners'])
     await trx(table).where('partner_id', partnerId).delete();
   // Its reasons go with it.
   await keepAttention(trx, onePartner(partnerId));

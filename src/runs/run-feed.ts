@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { isDatabaseUnavailable, type Database } from '../db/database';
-import { productLayout } from '../db/layout';
+import { productLayout } from '../db/layout/product-layout';
 import { inTransaction } from '../db/transaction';
 import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
 import type { RunNumber } from '../jobs/run-progress.repository';

@@ -1,8 +1,11 @@
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
 import { connectionOf, type Database } from '../../src/db/database';
-import { isDistributed } from '../../src/db/layout';
-import { takeWorkingCopy, writeBack } from '../../src/db/working-copy';
+import { productLayout, takeWorkingCopy, writeBack } from '../../src/db/layout/product-layout';
+
+/** Tells whether Citus distributes `products`. */
+export const isDistributed = async (db: Database) =>
+  (await productLayout(db)).choose({ plain: false, distributed: true });
 
 /** A statement by which a test writes products. */
 const writesProducts = /\b(insert into|update|delete from) "?products"?\b/i;
@@ -20,9 +23,9 @@ export async function changeProducts<T>(
   if (!(await isDistributed(db))) return db.transaction(work);
   return db.transaction(async (trx) => {
     await takeWorkingCopy(trx, [
-      async (_, { table }) => {
+      async (_, table) => {
         await trx.raw(
-          `insert into pg_temp.products select products.*, products.xmin from ${table} as products`,
+          `insert into pg_temp.products select products.*, products.xmin from ${table.sql} as products`,
         );
       },
     ]);

@@ -1,5 +1,5 @@
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { isDistributed, localProducts } from '../../src/db/layout';
+import { localProducts } from '../../src/db/layout/distributed-tables';
 import type { ObjectStore } from '../../src/storage/object-store';
 import { afterFile, eventually } from './harness';
 import type { ApiClient } from './api-client';
@@ -11,6 +11,7 @@ import {
   type DatabaseLine,
 } from './databases';
 import { findBroken } from './service-invariants';
+import { isDistributed } from './distributed-writes';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { spawnService, startService, type ServiceProcess } from './process';
 import { S3Front } from './s3';

@@ -1,4 +1,5 @@
-import type { Knex } from 'knex';
+import { queryRows, type Database } from '../database';
+import { raw, sql } from '../sql';
 
 interface Index {
   name: string;
@@ -18,8 +19,10 @@ export interface TableDefinition {
 }
 
 /** Reads the definition of `products`. */
-export async function readDefinition(db: Knex): Promise<TableDefinition> {
-  const { rows } = await db.raw<{ rows: [TableDefinition] }>(`
+export async function readDefinition(db: Database): Promise<TableDefinition> {
+  const [definition] = await queryRows<TableDefinition>(
+    db,
+    sql`
     select cast(cast(relowner as regrole) as text) as owner, relkind = 'p' as is_partitioned,
       (
         select json_agg(json_build_object(
@@ -38,15 +41,18 @@ export async function readDefinition(db: Knex): Promise<TableDefinition> {
         where indrelid = products.oid and indisvalid
       ) as indexes
     from pg_class as products where oid = 'products'::regclass
-  `);
-  return rows[0];
+  `,
+  );
+  return definition!;
 }
 
-export const setOwner = ({ owner }: TableDefinition) => `set local role ${owner}`;
+export const setOwner = ({ owner }: TableDefinition) => raw(`set local role ${owner}`);
 
 /** Lists objects that would stay with the replaced table: views, foreign keys to it, policies, publications, functions. */
-export async function listDependents(db: Knex): Promise<string[]> {
-  const { rows } = await db.raw<{ rows: { dependent: string }[] }>(`
+export async function listDependents(db: Database): Promise<string[]> {
+  const rows = await queryRows<{ dependent: string }>(
+    db,
+    sql`
     select distinct pg_describe_object(classid, objid, 0) as dependent
     from pg_depend join pg_class as products on products.oid = 'products'::regclass
     where (
@@ -56,6 +62,7 @@ export async function listDependents(db: Knex): Promise<string[]> {
       and not exists (select from pg_constraint where classid = 'pg_constraint'::regclass and oid = objid and conrelid = products.oid)
     ) or (refclassid = 'pg_type'::regclass and refobjid = products.reltype and deptype = 'n')
     order by dependent
-  `);
+  `,
+  );
   return rows.map(({ dependent }) => dependent);
 }

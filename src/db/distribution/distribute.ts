@@ -1,8 +1,9 @@
 import type { Knex } from 'knex';
 import type { Log } from '../../shared/log';
 import { ConfigError } from '../../shared/settings';
-import type { Database } from '../database';
-import { localProducts } from '../layout';
+import { queryRows, type Database } from '../database';
+import { localProducts } from '../layout/distributed-tables';
+import { raw, sql } from '../sql';
 import { listDependents, readDefinition, setOwner, type TableDefinition } from './definition';
 import { createObjectsSql, dropObjectsSql, numbersSequence, objectTables } from './objects';
 
@@ -30,28 +31,27 @@ export async function distributeProducts(db: Database, shards: number, { log }: 
     );
   }
   await db.transaction(async (trx) => {
-    await trx.raw(`set local lock_timeout = '${lockSeconds}s'`);
+    await queryRows(trx, raw(`set local lock_timeout = '${lockSeconds}s'`));
     await requireNoSessions(trx);
     await requireCitus(trx);
     // Citus refuses to change tables and functions after it has used several connections to a node.
-    await trx.raw("set local citus.multi_shard_modify_mode = 'sequential'");
+    await queryRows(trx, raw("set local citus.multi_shard_modify_mode = 'sequential'"));
     await (shards > 0 ? distribute(trx, shards) : gather(trx));
   });
-  await db.raw(`analyze products`);
-  await db.raw(`analyze product_words`);
+  await queryRows(db, raw('analyze products'));
+  await queryRows(db, raw('analyze product_words'));
   log.info({ shards }, shards > 0 ? 'products distributed' : 'products are local');
 }
 
 /** Returns the number of shards of `products`; 0 if it is a local table. */
 async function countShards(db: Database): Promise<number> {
-  const { rows: tables } = await db.raw<{ rows: [{ is_distributed: boolean }] }>(
-    `select to_regclass('${localProducts}') is not null as is_distributed`,
+  const [local] = await queryRows(db, sql`select where to_regclass(${localProducts}) is not null`);
+  if (!local) return 0;
+  const [counted] = await queryRows<{ shards: number }>(
+    db,
+    sql`select count(*) as shards from pg_dist_shard where logicalrelid = cast('products' as regclass)`,
   );
-  if (!tables[0].is_distributed) return 0;
-  const { rows } = await db.raw<{ rows: [{ shards: number }] }>(
-    "select count(*) as shards from pg_dist_shard where logicalrelid = cast('products' as regclass)",
-  );
-  return rows[0].shards;
+  return counted!.shards;
 }
 
 async function distribute(trx: Knex.Transaction, shards: number): Promise<void> {
@@ -59,59 +59,58 @@ async function distribute(trx: Knex.Transaction, shards: number): Promise<void> 
   await requirePlainTable(trx, table);
   const { indexes } = table;
   const grants = await readGrants(trx);
-  await trx.raw(setOwner(table));
-  await trx.raw(
-    [
-      `alter table products rename to ${localProducts}`,
-      ...indexes.map(({ name }) => `alter index ${name} rename to ${localName(name)}`),
-      `create table products (like ${localProducts} including defaults including constraints including storage)`,
-      ...grantTables(grants, 'products'),
-      ...indexes.flatMap(({ name, is_unique, has_partner, definition, primary_key }) => {
-        if (primary_key) return [`alter table products add constraint ${name} ${primary_key}`];
-        // Blocks of numbers keep product_id unique, and lead to the partner.
-        const unique = is_unique && has_partner ? 'unique ' : '';
-        return [`create ${unique}index ${name} on products ${definition}`];
-      }),
-    ].join(';\n'),
+  await queryRows(trx, setOwner(table));
+  await executeAll(trx, [
+    `alter table products rename to ${localProducts}`,
+    ...indexes.map(({ name }) => `alter index ${name} rename to ${localName(name)}`),
+    `create table products (like ${localProducts} including defaults including constraints including storage)`,
+    ...grantTables(grants, 'products'),
+    ...indexes.flatMap(({ name, is_unique, has_partner, definition, primary_key }) => {
+      if (primary_key) return [`alter table products add constraint ${name} ${primary_key}`];
+      // Blocks of numbers keep product_id unique, and lead to the partner.
+      const unique = is_unique && has_partner ? 'unique ' : '';
+      return [`create ${unique}index ${name} on products ${definition}`];
+    }),
+  ]);
+  await queryRows(
+    trx,
+    sql`select create_distributed_table('products', 'partner_id', colocate_with => 'none', shard_count => ${shards})`,
   );
-  await trx.raw(
-    "select create_distributed_table('products', 'partner_id', colocate_with => 'none', shard_count => ?)",
-    [shards],
+  await executeAll(trx, [createObjectsSql, ...grantTables(grants, objectTables), ...grantNumbers(grants)]);
+  await queryRows(
+    trx,
+    raw("select create_distributed_table('product_partners', 'partner_id', colocate_with => 'products')"),
   );
-  await trx.raw(
-    [createObjectsSql, ...grantTables(grants, objectTables), ...grantNumbers(grants)].join(';\n'),
+  await queryRows(trx, raw(`insert into product_partners select distinct partner_id from ${localProducts}`));
+  await queryRows(trx, raw(`insert into products select * from ${localProducts}`));
+  await withoutTriggers(trx, () => queryRows(trx, raw(`truncate ${localProducts}`)));
+  await queryRows(trx, raw("select create_distributed_function('search_words(text)')"));
+  await queryRows(
+    trx,
+    raw("select create_distributed_table('product_words', 'partner_id', colocate_with => 'products')"),
   );
-  await trx.raw(
-    "select create_distributed_table('product_partners', 'partner_id', colocate_with => 'products')",
-  );
-  await trx.raw(`insert into product_partners select distinct partner_id from ${localProducts}`);
-  await trx.raw(`insert into products select * from ${localProducts}`);
-  await withoutTriggers(trx, () => trx.raw(`truncate ${localProducts}`));
-  await trx.raw("select create_distributed_function('search_words(text)')");
-  await trx.raw(
-    "select create_distributed_table('product_words', 'partner_id', colocate_with => 'products')",
-  );
-  await trx.raw("select truncate_local_data_after_distributing_table('product_words')");
+  await queryRows(trx, raw("select truncate_local_data_after_distributing_table('product_words')"));
 }
 
 async function gather(trx: Knex.Transaction): Promise<void> {
-  await trx.raw(setOwner(await readDefinition(trx)));
-  await withoutTriggers(trx, () => trx.raw(`insert into ${localProducts} select * from products`));
-  const { rows: indexes } = await trx.raw<{ rows: { name: string }[] }>(
-    `select relname as name from pg_index join pg_class on pg_class.oid = indexrelid
-     where indrelid = cast('${localProducts}' as regclass)`,
+  await queryRows(trx, setOwner(await readDefinition(trx)));
+  await withoutTriggers(trx, () =>
+    queryRows(trx, raw(`insert into ${localProducts} select * from products`)),
   );
-  await trx.raw(
-    [
-      `select setval(cast(pg_get_serial_sequence('${localProducts}', 'product_id') as regclass), max(next_id) - 1)
+  const indexes = await queryRows<{ name: string }>(
+    trx,
+    sql`select relname as name from pg_index join pg_class on pg_class.oid = indexrelid
+     where indrelid = to_regclass(${localProducts})`,
+  );
+  await executeAll(trx, [
+    `select setval(cast(pg_get_serial_sequence('${localProducts}', 'product_id') as regclass), max(next_id) - 1)
        from product_blocks having max(next_id) > 1`,
-      'drop table products',
-      `alter table ${localProducts} rename to products`,
-      ...indexes.map(({ name }) => `alter index ${name} rename to ${name.slice(0, -localSuffix.length)}`),
-      dropObjectsSql,
-    ].join(';\n'),
-  );
-  await trx.raw("select undistribute_table('product_words')");
+    'drop table products',
+    `alter table ${localProducts} rename to products`,
+    ...indexes.map(({ name }) => `alter index ${name} rename to ${name.slice(0, -localSuffix.length)}`),
+    dropObjectsSql,
+  ]);
+  await queryRows(trx, raw("select undistribute_table('product_words')"));
 }
 
 const localSuffix = '_local';
@@ -119,11 +118,15 @@ const localSuffix = '_local';
 /** Returns the name of an index of the local table. PostgreSQL truncates names after 63 bytes. */
 const localName = (name: string) => `${name}${localSuffix}`;
 
+/** Executes statements in one round trip. */
+const executeAll = (trx: Knex.Transaction, statements: readonly string[]) =>
+  queryRows(trx, raw(statements.join(';\n')));
+
 /** Runs a statement on the local table that changes no product: it only moves them. */
 async function withoutTriggers(trx: Knex.Transaction, work: () => PromiseLike<unknown>): Promise<void> {
-  await trx.raw(`alter table ${localProducts} disable trigger user`);
+  await queryRows(trx, raw(`alter table ${localProducts} disable trigger user`));
   await work();
-  await trx.raw(`alter table ${localProducts} enable trigger user`);
+  await queryRows(trx, raw(`alter table ${localProducts} enable trigger user`));
 }
 
 interface Grant {
@@ -135,13 +138,15 @@ interface Grant {
 
 /** Reads the privileges on all columns of `products`, those of its owner left out. */
 async function readGrants(trx: Knex.Transaction): Promise<Grant[]> {
-  const { rows } = await trx.raw<{ rows: Grant[] }>(`
+  return queryRows<Grant>(
+    trx,
+    sql`
     select privilege_type as privilege,
       case grantee when 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as grantee,
       case when is_grantable then ' with grant option' else '' end as option
     from pg_class, aclexplode(relacl)
-    where oid = cast('products' as regclass) and grantee <> relowner`);
-  return rows;
+    where oid = cast('products' as regclass) and grantee <> relowner`,
+  );
 }
 
 const grantTables = (grants: readonly Grant[], tables: string) =>
@@ -154,8 +159,8 @@ const grantNumbers = (grants: readonly Grant[]) =>
     .map(({ grantee, option }) => `grant usage on sequence ${numbersSequence} to ${grantee}${option}`);
 
 async function requireCitus(trx: Knex.Transaction): Promise<void> {
-  const { rows } = await trx.raw<{ rows: unknown[] }>("select from pg_extension where extname = 'citus'");
-  if (rows.length > 0) return;
+  const [extension] = await queryRows(trx, sql`select from pg_extension where extname = 'citus'`);
+  if (extension) return;
   throw new ConfigError(
     'The database has no extension citus: DATABASE_URL must name a database on a coordinator of Citus (create extension citus).',
   );
@@ -170,13 +175,13 @@ async function requirePlainTable(
       'The products have partitions: copy them into a new database first, see docs/how-to/back-up-and-restore.md.',
     );
   }
-  const { rows } = await trx.raw<{ rows: [{ is_member: boolean; account: string }] }>(
-    "select pg_has_role(?, 'member') as is_member, current_user as account",
-    [owner],
-  );
-  if (!rows[0].is_member) {
+  const [{ is_member, account }] = (await queryRows(
+    trx,
+    sql`select pg_has_role(${owner}, 'member') as is_member, current_user as account`,
+  )) as [{ is_member: boolean; account: string }];
+  if (!is_member) {
     throw new ConfigError(
-      `The account ${rows[0].account} does not own the table products: use ${owner}, which does, in DATABASE_URL.`,
+      `The account ${account} does not own the table products: use ${owner}, which does, in DATABASE_URL.`,
     );
   }
   const dependents = await listDependents(trx);
@@ -188,11 +193,14 @@ async function requirePlainTable(
 
 /** Requires that no service runs: it would not notice the change. Of other accounts, an ordinary one sees no `backend_type`. */
 async function requireNoSessions(trx: Knex.Transaction): Promise<void> {
-  const { rows } = await trx.raw<{ rows: { session: string }[] }>(`
+  const rows = await queryRows<{ session: string }>(
+    trx,
+    sql`
     select distinct format('%s (%s)', application_name, usename) as session from pg_stat_activity
     where datname = current_database() and usename is not null and coalesce(backend_type, 'client backend') = 'client backend'
       and application_name not in (current_setting('application_name'), 'psql')
-      and application_name not ilike 'citus%' order by session`);
+      and application_name not ilike 'citus%' order by session`,
+  );
   if (rows.length === 0) return;
   throw new ConfigError(
     `These sessions use the database: ${rows.map(({ session }) => session).join(', ')}. Stop the service first.`,

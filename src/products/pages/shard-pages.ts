@@ -1,10 +1,10 @@
-import { queryRows, type Database } from '../db/database';
-import { allOf, raw, sql, type Sql } from '../db/sql';
-import { inSnapshot } from '../db/transaction';
-import type { ProductOwner } from '../db/products-by-number';
+import { queryRows, type Database } from '../../db/database';
+import { allOf, raw, sql, type Sql } from '../../db/sql';
+import { inSnapshot } from '../../db/transaction';
+import type { ProductOwner } from '../../db/layout/shard-reads';
 import { readNewest } from './newest-products';
 import { namePartners, type ShardRow } from './shard-rows';
-import { ownColumns, withoutExcessSql, type ProductRow } from './products.repository';
+import { ownColumns, withoutExcessSql, type ProductRow } from '../products.repository';
 import {
   isActive,
   isKeyed,
@@ -15,8 +15,8 @@ import {
   orderOf,
   type KeyedField,
   type Search,
-} from './products.search';
-import { hasWords, haveMany, haveWords } from './search-words.repository';
+} from '../products.search';
+import { hasWords, haveMany, haveWords } from '../search-words.repository';
 
 /*
  * Pages of the catalog where Citus distributes `products`. A page of one partner names it by number, and so reads one shard. A page
@@ -51,12 +51,6 @@ export async function listOnShards(db: Database, search: Search): Promise<Produc
 
 const isOfNewest = ({ partner, words, sort, includesWithdrawn }: Search) =>
   !partner && !words && !includesWithdrawn && sort.field === 'created_at' && sort.order === 'desc';
-
-/** Returns the condition of the only partner, if there is one; undefined if it does not exist. */
-export async function partnerOnShards(db: Database, search: Search): Promise<Sql | undefined> {
-  const extent = await findExtent(db, search);
-  return extent && (extent.partner ? ofPartner(extent.partner) : raw('true'));
-}
 
 /** @returns undefined if the only partner does not exist */
 async function findExtent(db: Database, { partner }: Pick<Search, 'partner'>): Promise<Extent | undefined> {
@@ -181,7 +175,7 @@ const isOfGroups = (field: KeyedField) => field === 'brand' || field === 'catego
 /** Runs statements that must agree about each product. A node has one snapshot for all of them, as it has one connection. */
 function inShardSnapshot<T>(db: Database, read: (trx: Database) => Promise<T>): Promise<T> {
   return inSnapshot(db, async (trx) => {
-    await trx.raw('set local citus.max_adaptive_executor_pool_size = 1');
+    await queryRows(trx, raw('set local citus.max_adaptive_executor_pool_size = 1'));
     return read(trx);
   });
 }

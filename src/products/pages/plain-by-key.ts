@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
-import { inSnapshot } from '../db/transaction';
-import { rowColumns, withoutExcessSql, type ProductRow } from './products.repository';
-import { isFewSql, isUsual, readByRow, sortMatches } from './products.rows';
+import { queryRows, type Database } from '../../db/database';
+import { raw, sql, type Sql } from '../../db/sql';
+import { inSnapshot } from '../../db/transaction';
+import { rowColumns, withoutExcessSql, type ProductRow } from '../products.repository';
+import { isFewSql, isUsual, readByRow, sortMatches } from './plain-by-row';
 import {
   candidates,
   firstRows,
@@ -17,7 +17,7 @@ import {
   partnersSql,
   type KeyedSearch,
   type RowSearch,
-} from './products.search';
+} from '../products.search';
 
 /** Pages by price, brand, category or name. */
 export async function readByKey(db: Database, search: KeyedSearch): Promise<ProductRow[]> {

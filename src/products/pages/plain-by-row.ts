@@ -1,6 +1,6 @@
-import { queryRows, type Database } from '../db/database';
-import { allOf, raw, sql, type Sql } from '../db/sql';
-import { rowColumns, usualLimit, withoutExcessSql, type ProductRow } from './products.repository';
+import { queryRows, type Database } from '../../db/database';
+import { allOf, raw, sql, type Sql } from '../../db/sql';
+import { rowColumns, usualLimit, withoutExcessSql, type ProductRow } from '../products.repository';
 import {
   afterCursor,
   allMatches,
@@ -14,7 +14,7 @@ import {
   rowRange,
   type RowSearch,
   type Search,
-} from './products.search';
+} from '../products.search';
 
 /**
  * Rows of an order by time or number that are scanned for the matches of a page. They are stored together: a millisecond for ten

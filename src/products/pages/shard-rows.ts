@@ -1,6 +1,6 @@
-import { queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
-import type { ProductRow } from './products.repository';
+import { queryRows, type Database } from '../../db/database';
+import { sql } from '../../db/sql';
+import type { ProductRow } from '../products.repository';
 
 /** A product as its shard has it. */
 export type ShardRow = Omit<ProductRow, 'partner_name'> & { partner_id: number };

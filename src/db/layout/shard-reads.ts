@@ -1,8 +1,8 @@
-import { isDatabaseUnavailable, isNodeLost, queryRows, type Database } from './database';
-import { isDistributed } from './layout';
-import { raw, sql, type Sql } from './sql';
-import type { Settled } from '../shared/batcher';
-import type { PartnerScope } from '../shared/caller';
+import type { Settled } from '../../shared/batcher';
+import type { PartnerScope } from '../../shared/caller';
+import { isDatabaseUnavailable, isNodeLost, queryRows, type Database } from '../database';
+import { raw, sql, type Sql } from '../sql';
+import type { ProductSource } from './layout-interface';
 
 /*
  * Products by number where Citus distributes `products`: a local table leads from numbers to partners, and a statement that names
@@ -14,6 +14,8 @@ export interface ProductOwner {
   partner_id: number;
   partner_name: string;
 }
+
+type Named<Row> = Row & Pick<ProductOwner, 'partner_name'>;
 
 /** Finds the partners of product numbers, whether or not there are such products. */
 async function findOwners(
@@ -43,8 +45,8 @@ export async function readProduct<Row>(
   db: Database,
   columns: string,
   productId: number,
-): Promise<(Row & Pick<ProductOwner, 'partner_name'>) | undefined> {
-  const [row] = await queryRows<Row & Pick<ProductOwner, 'partner_name'>>(
+): Promise<Named<Row> | undefined> {
+  const [row] = await queryRows<Named<Row>>(
     db,
     sql`select partner_name, ${raw(columns)}
       from (select partner_name, (product).* from product_by_number(${productId})) as products`,
@@ -55,13 +57,13 @@ export async function readProduct<Row>(
 
 /**
  * Reads products by number, with their partners. Each partner whose node is lost has that error for its products.
- * @param columns - contains `product_id` and `partner_id`
+ * @param columns - contains `product_id`
  */
-export async function readByNumber<Row extends { product_id: number; partner_id: number }>(
+export async function readByNumber<Row extends { product_id: number }>(
   db: Database,
   columns: string,
   productIds: readonly number[],
-): Promise<Map<number, Settled<Row & Pick<ProductOwner, 'partner_name'>>>> {
+): Promise<Map<number, Settled<Named<Row>>>> {
   const [first, ...others] = productIds;
   if (first === undefined) return new Map();
   if (others.length === 0) {
@@ -81,17 +83,13 @@ export async function readByNumber<Row extends { product_id: number; partner_id:
     idsOf.set(owner.partner_id, [...(idsOf.get(owner.partner_id) ?? []), productIds[at]!]);
     names.set(owner.partner_id, owner.partner_name);
   });
-  const found = new Map<number, Settled<Row & Pick<ProductOwner, 'partner_name'>>>();
-  const note = (rows: Row[]) => {
-    for (const row of rows) {
-      const partner_name = names.get(row.partner_id)!;
-      found.set(row.product_id, { result: { ...row, partner_name } });
-    }
-  };
+  const found = new Map<number, Settled<Named<Row>>>();
   const read = async (partnerIds: number[]): Promise<void> => {
     const ids = partnerIds.flatMap((partnerId) => idsOf.get(partnerId)!);
     try {
-      note(await readOfPartners<Row>(db, columns, partnerIds, ids));
+      const rows = await readOfPartners<Row>(db, columns, partnerIds, ids);
+      for (const row of rows)
+        found.set(row.product_id, { result: { ...row, partner_name: names.get(row.partner_id)! } });
     } catch (error) {
       if (!isDatabaseUnavailable(error)) throw error;
       // Of several partners, some may be on other nodes.
@@ -108,34 +106,21 @@ async function readOfPartners<Row>(
   columns: string,
   partnerIds: number[],
   productIds: number[],
-): Promise<Row[]> {
+): Promise<(Row & Pick<ProductOwner, 'partner_id'>)[]> {
   if (productIds.length === 0) return [];
   const statement = sql`
-    select ${raw(columns)} from products where partner_id = any (${partnerIds}) and product_id = any (${productIds})`;
-  return queryRows<Row>(db, statement);
+    select partner_id, ${raw(columns)} from products where partner_id = any (${partnerIds}) and product_id = any (${productIds})`;
+  return queryRows(db, statement);
 }
-
-/** Products of a partner for a statement that joins them with local tables. */
-export interface ProductSource {
-  /** An item of a `from`: the table itself or, where it is distributed, rows that were read before. */
-  as(alias: string): Sql;
-}
-
-/** The products of a plain database. */
-export const localTable: ProductSource = { as: (alias) => raw(`products as ${alias}`) };
 
 /** @param rows - a JSON array; null if there are none */
-const sourceOf = (rows: string | null): ProductSource => ({
+export const sourceOf = (rows: string | null): ProductSource => ({
   as: (alias) =>
     sql`json_populate_recordset(cast(null as products), cast(${rows ?? '[]'} as json)) as ${raw(alias)}`,
 });
 
-/**
- * Reads the products of a partner that satisfy a condition where `products` is distributed: its joins with local tables are then of
- * the coordinator alone.
- */
-export async function productsFor(db: Database, partnerId: number, condition: Sql): Promise<ProductSource> {
-  if (!(await isDistributed(db))) return localTable;
+/** Reads the products of a partner that satisfy a condition: a join of them with local tables is then of the coordinator alone. */
+export async function readShard(db: Database, partnerId: number, condition: Sql): Promise<ProductSource> {
   const statement = sql`
     select cast(json_agg(products) as text) as rows from products where partner_id = ${partnerId} and ${condition}`;
   const [read] = await queryRows<{ rows: string | null }>(db, statement);
@@ -150,7 +135,7 @@ export interface ShardPart {
 }
 
 /**
- * Reads the matches among the next products of a partner by number, where `products` is distributed: only matches leave the shard.
+ * Reads the matches among the next products of a partner by number: only matches leave the shard.
  * @param isNext - selects the products after the part before
  * @param size - maximum number of products that are looked at
  * @param limit - maximum number of matches, the first ones; the part ends with the last of them

@@ -1,7 +1,7 @@
-import { queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
-import { ownColumns, usualLimit, type ProductRow } from './products.repository';
-import type { Search } from './products.search';
+import { queryRows, type Database } from '../../db/database';
+import { raw, sql, type Sql } from '../../db/sql';
+import { ownColumns, usualLimit, type ProductRow } from '../products.repository';
+import type { Search } from '../products.search';
 import { withNames, type ShardRow } from './shard-rows';
 
 /*
