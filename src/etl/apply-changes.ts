@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import { changeRows, queryRows } from '../db/database';
+import { sql, type Sql } from '../db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { mergeSql, type ComparedCounters } from './load';
 import { endManualVersions } from './manual-versions';
@@ -7,7 +9,7 @@ import { applyWithdrawals } from './withdrawals';
 
 /** Excludes the transaction from the log of manual changes: the run updates its digests itself. */
 export async function skipManualChangeLog(trx: Knex.Transaction): Promise<void> {
-  await trx.raw("set local partner_catalog.keeps_digests = 'on'");
+  await queryRows(trx, sql`set local partner_catalog.keeps_digests = 'on'`);
 }
 
 /**
@@ -26,23 +28,19 @@ export async function applyChanges(
   { inserted, updated, moved, withdrawn }: ComparedCounters,
   lockProducts: () => Promise<void>,
 ): Promise<number> {
-  const { feedId, collection } = feed;
-  const bindings = { feedId, collection, ...change };
-  const sql = mergeSql(feed);
+  const merge = mergeSql(feed);
   await skipManualChangeLog(trx);
-  if (inserted > 0) await trx.raw(sql.insert, bindings);
+  if (inserted > 0) await changeRows(trx, merge.insert(change));
   if (updated + moved + withdrawn === 0) return endManualVersions(trx, change);
   await lockProducts();
-  await trx.raw('set local from_collapse_limit = 1');
-  const write = async (statement: string, expected: number) => {
-    if (expected === 0) return;
-    const { rowCount } = await trx.raw<{ rowCount: number }>(statement, bindings);
-    if (rowCount !== expected) throw new ProductsGone();
+  await queryRows(trx, sql`set local from_collapse_limit = 1`);
+  const write = async (statement: Sql, expected: number) => {
+    if (expected > 0 && (await changeRows(trx, statement)) !== expected) throw new ProductsGone();
   };
-  await write(sql.update, updated);
-  await write(sql.move, moved);
+  await write(merge.update(change), updated);
+  await write(merge.move(change), moved);
   if (withdrawn > 0 && (await applyWithdrawals(trx, change)) !== withdrawn) throw new ProductsGone();
-  await trx.raw('set local from_collapse_limit to default');
+  await queryRows(trx, sql`set local from_collapse_limit to default`);
   return endManualVersions(trx, change);
 }
 

@@ -15,12 +15,12 @@ import { copyChangedProducts } from './working-products';
 const backlogProducts = 2_000;
 
 /** The products that are written: the others are as before the change already, or were changed since. */
-const written = '(select * from reverted_products where is_needed and not is_changed_since)';
+const written = sql`(select * from reverted_products where is_needed and not is_changed_since)`;
 
 /** A product that was changed after it was compared is not written: the count tells, and it is compared again. */
 const updateSql = (revertId: number) => sql`
   update products set run_id = ${revertId}, ${assignmentsSql('written')}
-  from ${raw(written)} as written
+  from ${written} as written
   where (products.partner_id, products.sku, products.product_id) = (written.partner_id, written.sku, written.product_id)
     and products.xmin = written.seen_version`;
 
@@ -85,7 +85,7 @@ export async function forgetReverted(
   digests: PartnerDigests,
 ): Promise<void> {
   await digests.loadToForget();
-  for await (const skus of readColumn<string>(trx, `select sku from ${written} as written`)) {
+  for await (const skus of readColumn<string>(trx, sql`select sku from ${written} as written`)) {
     digests.forget(skus);
   }
   await digests.save();
@@ -94,7 +94,7 @@ export async function forgetReverted(
     sql`insert into search_backlog (partner_id, product_ids)
      select ${partnerId}, array_agg(product_id)
      from (
-       select product_id, (row_number() over (order by product_id) - 1) / ${raw(backlogProducts)} as batch from ${raw(written)} as written
+       select product_id, (row_number() over (order by product_id) - 1) / ${raw(backlogProducts)} as batch from ${written} as written
      ) as numbered
      group by batch`,
   );

@@ -1,20 +1,22 @@
 import type { Knex } from 'knex';
+import { changeRows, queryRows } from '../db/database';
+import { sql } from '../db/sql';
 import { issuesKept, type RowIssue, type RowIssueLog } from './row-issues';
 import { FeedFailure } from './run-result';
 
 /** Errors take precedence over warnings; numbers follow the order of the file. */
-const keepIssuesSql = `
+const keepIssuesSql = (jobId: number) => sql`
   insert into row_issues
     (job_id, issue_number, line, last_line, row_number, sku, field, column_number, code, severity, message, value)
-  select :jobId, row_number() over (order by line, position),
+  select ${jobId}, row_number() over (order by line, position),
     line, last_line, row_number, sku, field, column_number, code, severity, message, value
-  from (select * from feed_issues order by severity, line, position limit :issuesKept) as kept
+  from (select * from feed_issues order by severity, line, position limit ${issuesKept}) as kept
 `;
 
-const listStagedSql = `
+const listStagedSql = sql`
   select line, last_line as "lastLine", row_number as row, sku, field, column_number as "columnNumber", code, severity, message,
     value
-  from feed_issues order by line, position limit :issuesKept
+  from feed_issues order by line, position limit ${issuesKept}
 `;
 
 /** Batch size: all issues in one statement would be in memory several times. */
@@ -37,11 +39,12 @@ export async function replaceRowIssues(
         position: at + position,
         column_number: columnNumber,
       }));
-    await trx.raw('insert into feed_issues select * from json_populate_recordset(null::feed_issues, ?)', [
-      JSON.stringify(rows),
-    ]);
+    await changeRows(
+      trx,
+      sql`insert into feed_issues select * from json_populate_recordset(null::feed_issues, ${JSON.stringify(rows)})`,
+    );
   }
-  await trx.raw(keepIssuesSql, { jobId, issuesKept });
+  await changeRows(trx, keepIssuesSql(jobId));
 }
 
 /** Checks a run before it applies anything. A failure rolls `feed_issues` back: its issues are kept, as many as are shown. */
@@ -54,8 +57,7 @@ export async function checkKeepingIssues(
     await check();
   } catch (error) {
     if (error instanceof FeedFailure) {
-      const { rows } = await trx.raw<{ rows: RowIssue[] }>(listStagedSql, { issuesKept });
-      for (const issue of rows) issues.keep(issue);
+      for (const issue of await queryRows<RowIssue>(trx, listStagedSql)) issues.keep(issue);
     }
     throw error;
   }

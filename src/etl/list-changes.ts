@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import { queryRows } from '../db/database';
+import { sql } from '../db/sql';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import { mergeSql } from './load';
 import type { StagedFeed } from './staging';
@@ -41,7 +43,10 @@ export async function listChanges(
   { limit, ...position }: ChangePosition & { limit: number },
   withdrawn: number,
 ): Promise<ChangePage> {
-  const rows = position.afterProduct === undefined ? await listRows(trx, feed, { ...position, limit }) : [];
+  const rows =
+    position.afterProduct === undefined
+      ? await queryRows<ChangeRow>(trx, mergeSql(feed).list(position.afterRow, limit))
+      : [];
   const changes = rows.map(toChange);
   const afterRow = rows.at(-1)?.row ?? position.afterRow;
   if (rows.length > 0 && rows[0]!.found > rows.length) return { changes, next: { afterRow } };
@@ -49,9 +54,9 @@ export async function listChanges(
 
   const rest = limit - changes.length;
   const afterProduct = position.afterProduct ?? 0;
-  const { rows: found } = await trx.raw<{ rows: { product_id: number; sku: string }[] }>(
-    'select product_id, sku from feed_withdrawals where product_id > ? order by product_id limit ?',
-    [afterProduct, rest + 1],
+  const found = await queryRows<{ product_id: number; sku: string }>(
+    trx,
+    sql`select product_id, sku from feed_withdrawals where product_id > ${afterProduct} order by product_id limit ${rest + 1}`,
   );
   const page = found.slice(0, rest);
   const next = { afterRow, afterProduct: page.at(-1)?.product_id ?? afterProduct };
@@ -78,18 +83,6 @@ type ChangeRow = {
   is_restored: boolean;
   found: number;
 } & Record<string, FieldValue>;
-
-async function listRows(
-  trx: Knex.Transaction,
-  feed: StagedFeed,
-  { afterRow, limit }: { afterRow: number; limit: number },
-): Promise<ChangeRow[]> {
-  const { rows } = await trx.raw<{ rows: ChangeRow[] }>(mergeSql(feed).list, {
-    afterRow,
-    limit,
-  });
-  return rows;
-}
 
 function toChange(row: ChangeRow): ProductChange {
   return {

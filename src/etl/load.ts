@@ -1,6 +1,9 @@
 import type { Knex } from 'knex';
+import { queryRows } from '../db/database';
 import { boundedPageSql } from '../db/page';
+import { listOf, raw, sql, type Sql } from '../db/sql';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
+import type { CatalogChange } from '../partners/catalog-changes';
 import { priceJumpSql } from './price-jumps';
 import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
@@ -40,97 +43,103 @@ const lookUpsMax = 50_000;
  *
  * Products move to the collection of a feed that names it. One whose values are the same keeps its feed: `is_moved`.
  */
-export function mergeSql({
-  columns,
-  mode,
-  collection,
-  isCollectionNamed,
-}: Pick<StagedFeed, 'columns' | 'mode' | 'collection' | 'isCollectionNamed'>) {
+export function mergeSql({ feedId, partnerId, columns, mode, collection, isCollectionNamed }: StagedFeed) {
   const fields = productColumns.filter((column) => column !== 'sku');
-  const incoming = (field: ProductColumn) => {
+  const stored = (field: ProductColumn) => raw(`products.${field}`);
+  const incoming = (field: ProductColumn): Sql => {
+    const staged = raw(`feed_rows.${field}`);
     if (columns.has(field) && mode === 'update') {
-      const kept = `'${keptValue(field)}'`;
-      if (field === 'product_name') return `coalesce(nullif(feed_rows.${field}, ${kept}), products.${field})`;
-      return `case when feed_rows.${field} = ${kept} then products.${field} else feed_rows.${field} end`;
+      const kept = raw(`'${keptValue(field)}'`);
+      if (field === 'product_name') return sql`coalesce(nullif(${staged}, ${kept}), ${stored(field)})`;
+      return sql`case when ${staged} = ${kept} then ${stored(field)} else ${staged} end`;
     }
-    if (columns.has(field)) return `feed_rows.${field}`;
-    return field === 'currency' ? 'coalesce(feed_rows.currency, products.currency)' : `products.${field}`;
+    if (columns.has(field)) return staged;
+    return field === 'currency' ? sql`coalesce(feed_rows.currency, products.currency)` : stored(field);
   };
-  const shown = (field: ProductColumn, value: string) =>
-    field === 'price' ? `trim_scale(${value})::text` : value;
-  const list = (map: (field: ProductColumn) => string) => fields.map(map).join(', ');
-  const differs = `(${list((field) => `products.${field}`)}) is distinct from (${list(incoming)})`;
+  const shown = (field: ProductColumn, value: Sql) =>
+    field === 'price' ? sql`trim_scale(${value})::text` : value;
+  const list = (map: (field: ProductColumn) => Sql) => listOf(fields.map(map));
+  const names = raw(fields.join(', '));
+  const differs = sql`(${list(stored)}) is distinct from (${list(incoming)})`;
   return {
-    compare: (stagedRows: number) => `
-      ${stagedRows <= lookUpsMax ? 'set local enable_sort = off' : 'set local enable_nestloop = off'};
+    /** A utility statement takes no parameters. Collections contain letters, digits and hyphens only. */
+    compare: (stagedRows: number) => {
+      const looksUp = stagedRows <= lookUpsMax;
+      const partner = raw(partnerId);
+      return sql`
+      ${raw(looksUp ? 'set local enable_sort = off' : 'set local enable_nestloop = off')};
       create temporary table feed_changes on commit drop as
-      select feed_rows.line, feed_rows.sku, cast(:partnerId as bigint) as partner_id, products.product_id,
+      select feed_rows.line, feed_rows.sku, cast(${partner} as bigint) as partner_id, products.product_id,
         products.withdrawn_at is not null as is_restored,
         products.product_id is not null and products.withdrawn_at is null and not ${differs} as is_moved,
         ${priceJumpSql(incoming('price'), incoming('currency'))} as is_price_jump
       from feed_rows
       left join ${
-        stagedRows <= lookUpsMax
-          ? `lateral (
+        looksUp
+          ? sql`lateral (
               select * from products
-              where products.partner_id = :partnerId and products.sku between feed_rows.sku and feed_rows.sku
+              where products.partner_id = ${partner} and products.sku between feed_rows.sku and feed_rows.sku
               order by products.sku limit 1
             ) as products on true`
-          : 'products on products.partner_id = :partnerId and products.sku = feed_rows.sku'
+          : sql`products on products.partner_id = ${partner} and products.sku = feed_rows.sku`
       }
       where products.product_id is null
         or products.withdrawn_at is not null
-        ${isCollectionNamed ? `or products.collection <> '${collection}'` : ''}
+        ${raw(isCollectionNamed ? `or products.collection <> '${collection}'` : '')}
         or ${differs};
       set local enable_sort to default;
       set local enable_nestloop to default;
       analyze feed_changes
-    `,
-    count: `
-      select (select count(*) from feed_rows) as staged, count(*) filter (where not is_moved) as changed,
-        count(product_id) filter (where not is_moved) as updated, count(*) filter (where is_moved) as moved,
-        count(*) filter (where is_restored) as restored,
-        count(is_price_jump) as price_changes, count(*) filter (where is_price_jump) as price_jumps
-      from feed_changes
-    `,
-    update: `
+    `;
+    },
+    update: ({ runId }: CatalogChange) => sql`
       update products
-      set feed_id = :feedId, run_id = :runId, record_offset = feed_rows.record_offset,
-        ${isCollectionNamed ? 'collection = :collection,' : ''} withdrawn_at = null, ${list((field) => `${field} = ${incoming(field)}`)}
+      set feed_id = ${feedId}, run_id = ${runId}, record_offset = feed_rows.record_offset,
+        ${isCollectionNamed ? sql`collection = ${collection},` : raw('')} withdrawn_at = null,
+        ${list((field) => sql`${raw(field)} = ${incoming(field)}`)}
       from feed_changes join feed_rows using (line)
       where not is_moved and (products.partner_id, products.sku, products.product_id)
         = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
     `,
-    move: `
-      update products set collection = :collection, run_id = :runId
+    move: ({ runId }: CatalogChange) => sql`
+      update products set collection = ${collection}, run_id = ${runId}
       from feed_changes
       where is_moved and (products.partner_id, products.sku, products.product_id)
         = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
     `,
-    insert: `
-      insert into products (feed_id, run_id, partner_id, collection, record_offset, sku, ${fields.join(', ')})
-      select :feedId, :runId, :partnerId, :collection, record_offset, sku, ${fields.join(', ')}
+    insert: ({ runId }: CatalogChange) => sql`
+      insert into products (feed_id, run_id, partner_id, collection, record_offset, sku, ${names})
+      select ${feedId}, ${runId}, ${partnerId}, ${collection}, record_offset, sku, ${names}
       from feed_rows
       where line in (select line from feed_changes where product_id is null)
       order by line
     `,
-    list: boundedPageSql(
-      `with changed as materialized (
-        select feed_rows.*, feed_changes.partner_id, feed_changes.product_id, is_restored
-        from feed_changes join feed_rows using (line)
-        where not is_moved and row_number > :afterRow
-        order by row_number
-        limit :limit + 1
-      )
-      select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new, is_restored,
-          ${list((field) => `${shown(field, `products.${field}`)} as before_${field}, ${shown(field, incoming(field))} as after_${field}`)}
+    list: (afterRow: number, limit: number) =>
+      boundedPageSql(
+        sql`with changed as materialized (
+          select feed_rows.*, feed_changes.partner_id, feed_changes.product_id, is_restored
+          from feed_changes join feed_rows using (line)
+          where not is_moved and row_number > ${afterRow}
+          order by row_number
+          limit ${limit} + 1
+        )
+        select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new, is_restored,
+          ${list((field) => sql`${shown(field, stored(field))} as ${raw(`before_${field}`)}, ${shown(field, incoming(field))} as ${raw(`after_${field}`)}`)}
         from changed as feed_rows left join products
           on (products.partner_id, products.sku, products.product_id) = (feed_rows.partner_id, feed_rows.sku, feed_rows.product_id)
-      order by row_number`,
-      ':limit',
-    ),
+        order by row_number`,
+        limit,
+      ),
   };
 }
+
+const countSql = sql`
+  select (select count(*) from feed_rows) as staged, count(*) filter (where not is_moved) as changed,
+    count(product_id) filter (where not is_moved) as updated, count(*) filter (where is_moved) as moved,
+    count(*) filter (where is_restored) as restored,
+    count(is_price_jump) as price_changes, count(*) filter (where is_price_jump) as price_jumps
+  from feed_changes
+`;
 
 /**
  * Compares the staged rows with the products, and replaces the stored changes.
@@ -180,16 +189,13 @@ async function storeChanges(
   stats: RunStats,
   isWritten: boolean,
 ): Promise<ChangeCounts> {
-  const sql = mergeSql(feed);
   const withdraws = feed.mode === 'replace' && stats.unreadable === 0;
   await copyStagedProducts(trx, feed, withdraws, isWritten);
-  await trx.raw('drop table if exists pg_temp.feed_changes; analyze feed_rows (line, sku)');
-  // A utility statement takes no parameters.
-  await trx.raw(sql.compare(stats.copied).replaceAll(':partnerId', String(feed.partnerId)));
+  await queryRows(trx, sql`drop table if exists pg_temp.feed_changes; analyze feed_rows (line, sku)`);
+  await queryRows(trx, mergeSql(feed).compare(stats.copied));
   if (feed.mode === 'update') await rejectUnknownRows(trx, feed, stats);
-  const { rows } = await trx.raw<{
-    rows: [Omit<ChangeCounts, 'withdrawn'> & { price_changes: number; price_jumps: number }];
-  }>(sql.count);
-  stats.prices = { changed: rows[0].price_changes, jumped: rows[0].price_jumps };
-  return { ...rows[0], withdrawn: withdraws ? await storeWithdrawals(trx, feed) : 0 };
+  type Counts = Omit<ChangeCounts, 'withdrawn'> & { price_changes: number; price_jumps: number };
+  const [counts] = (await queryRows<Counts>(trx, countSql)) as [Counts];
+  stats.prices = { changed: counts.price_changes, jumped: counts.price_jumps };
+  return { ...counts, withdrawn: withdraws ? await storeWithdrawals(trx, feed) : 0 };
 }

@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { writeBack } from '../db/layout/product-layout';
+import { queryRows } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { applyChanges, isContention, ProductsGone } from './apply-changes';
 import { compareProducts } from './load';
@@ -38,7 +40,7 @@ export async function mergeStaged(
     stats.phase = 'loading';
     const { moved, ...merged } = counters;
     return {
-      tables: ['feed_changes', ...(counters.withdrawn > 0 ? ['feed_withdrawals'] : [])],
+      tables: [raw('feed_changes'), ...(counters.withdrawn > 0 ? [raw('feed_withdrawals')] : [])],
       apply: async (savepoint, lockProducts) => {
         const manual = await stats.timed('apply', () =>
           applyChanges(savepoint, feed, change, counters, lockProducts),
@@ -55,7 +57,7 @@ export async function mergeStaged(
  * exist before it writes the first of them.
  */
 interface ComparedChanges<T> {
-  tables: string[];
+  tables: Sql[];
   apply: (savepoint: Knex.Transaction, lockProducts: () => Promise<void>) => Promise<T>;
 }
 
@@ -87,7 +89,7 @@ export async function untilUncontended<T>(
 }
 
 /** Locks the products to be changed that no other transaction holds, and tells whether these are all. */
-const lockSql = (changes: string) => `
+const lockSql = (changes: Sql) => sql`
   select (select count(product_id) from ${changes} as changes) = (
     select count(*) from (
       select from ${changes} as changes join products
@@ -104,17 +106,17 @@ const lockSql = (changes: string) => `
  */
 export async function lockProducts(
   trx: Knex.Transaction,
-  tables: string[],
+  tables: readonly Sql[],
   milliseconds: number,
   signal: AbortSignal,
 ): Promise<void> {
   // Waits for the table, for example while an index is created, before products are locked.
-  await trx.raw('lock table products in row exclusive mode');
+  await queryRows(trx, sql`lock table products in row exclusive mode`);
   const deadline = performance.now() + milliseconds;
   for (const changes of tables) {
     for (;;) {
-      const { rows } = await trx.raw<{ rows: [{ areLocked: boolean }] }>(lockSql(changes));
-      if (rows[0].areLocked) break;
+      const [row] = await queryRows<{ areLocked: boolean }>(trx, lockSql(changes));
+      if (row!.areLocked) break;
       if (performance.now() >= deadline) throw new ProductsGone();
       await sleep(lockPollMilliseconds);
       signal.throwIfAborted();
@@ -123,7 +125,7 @@ export async function lockProducts(
 }
 
 /** Finds a product to be changed that another transaction has changed or locked. */
-const lockedProductSql = (changes: string) => `
+const lockedProductSql = (changes: Sql) => sql`
   select product_id from ${changes} as changes where product_id is not null
   except
   select product_id from (
@@ -136,27 +138,31 @@ const lockedProductSql = (changes: string) => `
 `;
 
 /** Waits for a transaction that has locked a product to be updated, without holding a product lock. */
-async function waitForProducts(trx: Knex.Transaction, partnerId: number, tables: string[]): Promise<void> {
+async function waitForProducts(
+  trx: Knex.Transaction,
+  partnerId: number,
+  tables: readonly Sql[],
+): Promise<void> {
   const productId = await andRollBack(trx, async (savepoint) => {
     for (const changes of tables) {
-      const { rows } = await savepoint.raw<{ rows: { product_id: number }[] }>(lockedProductSql(changes));
-      if (rows[0]) return rows[0].product_id;
+      const [row] = await queryRows<{ product_id: number }>(savepoint, lockedProductSql(changes));
+      if (row) return row.product_id;
     }
     return undefined;
   });
   if (productId === undefined) return;
   await andRollBack(trx, (savepoint) =>
-    savepoint.raw('select from products where partner_id = ? and product_id = ? for no key update', [
-      partnerId,
-      productId,
-    ]),
+    queryRows(
+      savepoint,
+      sql`select from products where partner_id = ${partnerId} and product_id = ${productId} for no key update`,
+    ),
   );
 }
 
 /** Does `work` in a savepoint, then rolls back, which releases its locks. */
 async function andRollBack<T>(
   trx: Knex.Transaction,
-  work: (savepoint: Knex.Transaction) => PromiseLike<T>,
+  work: (savepoint: Knex.Transaction) => Promise<T>,
 ): Promise<T> {
   const savepoint = await trx.transaction();
   try {

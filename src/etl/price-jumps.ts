@@ -1,3 +1,4 @@
+import { sql, type Sql } from '../db/sql';
 import { rowIssue } from './row-issues';
 import { PriceJumpLimit } from './run-result';
 import type { RunStats } from './run-stats';
@@ -11,7 +12,7 @@ const jumpPercentMin = 5;
  * SQL that tells whether the price of a product jumps; null where it does not change, or there is nothing to compare: another
  * currency, no price or 0 before, none after, or a withdrawn product.
  */
-export const priceJumpSql = (price: string, currency: string) => `
+export const priceJumpSql = (price: Sql, currency: Sql) => sql`
   case when products.withdrawn_at is null and products.price > 0 and ${price} <> products.price
       and ${currency} is not distinct from products.currency
     then ${price} >= 5 * products.price or 5 * ${price} <= products.price end`;

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { sql } from '../db/sql';
 import { rejectStaged } from './reject-staged';
 import type { RunStats } from './run-stats';
 import { readColumn, type StagedFeed } from './staging';
@@ -13,9 +14,9 @@ import { readColumn, type StagedFeed } from './staging';
 
 /** Superseded rows, and the last row of each repeated sku. For a feed without any, this aggregate is the only cost. */
 const superseded = {
-  expression: 'winner as (select sku, max(line) as line from feed_rows group by sku having count(*) > 1)',
-  table: 'winner',
-  condition: 'feed_rows.sku = winner.sku and feed_rows.line < winner.line',
+  expression: sql`winner as (select sku, max(line) as line from feed_rows group by sku having count(*) > 1)`,
+  table: sql`winner`,
+  condition: sql`feed_rows.sku = winner.sku and feed_rows.line < winner.line`,
 };
 
 /** Keeps the last row of each sku, in the order of the file. @returns the superseded row */
@@ -40,5 +41,8 @@ export async function rejectSupersededRows(
 /** Lists the numbers of the superseded rows among the staged ones, unordered, in batches. */
 export function listSupersededRows(trx: Knex.Transaction): AsyncGenerator<number[]> {
   const { expression, table, condition } = superseded;
-  return readColumn(trx, `with ${expression} select row_number from feed_rows join ${table} on ${condition}`);
+  return readColumn(
+    trx,
+    sql`with ${expression} select row_number from feed_rows join ${table} on ${condition}`,
+  );
 }

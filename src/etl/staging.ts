@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import { queryRows } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import { copyRows, formatValue, formatValues, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { LoadOptions } from '../feed-format/load-options';
@@ -17,7 +19,7 @@ export const etlWorkMemMegabytes = 64;
  * `line` is unique: a record starts on a new line. `last_line` is null where it equals `line`, `record_offset` in a row that only
  * names a sku.
  */
-const rowColumnsSql = `
+const rowColumnsSql = sql`
     line bigint not null,
     last_line bigint,
     row_number bigint not null,
@@ -31,17 +33,17 @@ const rowColumnsSql = `
     currency text collate "C",
     availability text collate "C"`;
 
-const createRowsSql = `create temporary table feed_rows (${rowColumnsSql}) on commit drop;`;
+const createRowsSql = sql`create temporary table feed_rows (${rowColumnsSql}) on commit drop;`;
 
 /** One COPY writes the rows, and the skus of the other rows of a feed that withdraws what it does not name. */
-const createNamedRowsSql = `
+const createNamedRowsSql = sql`
   create temporary table feed_records (${rowColumnsSql}, is_name boolean not null)
     partition by list (is_name) on commit drop;
   create temporary table feed_rows partition of feed_records for values in (false) on commit drop;
   create temporary table feed_names partition of feed_records for values in (true) on commit drop;
 `;
 
-const createIssuesSql = `
+const createIssuesSql = sql`
   create temporary table feed_issues (
     line bigint not null,
     last_line bigint not null,
@@ -62,12 +64,15 @@ const createIssuesSql = `
  * @param keepsNames - whether the skus of rows that are not staged are needed
  */
 export async function createStaging(trx: Knex.Transaction, keepsNames = false): Promise<void> {
-  await trx.raw(`set local work_mem = '${etlWorkMemMegabytes}MB'`);
-  await trx.raw(`
+  await queryRows(trx, sql`set local work_mem = '${raw(etlWorkMemMegabytes)}MB'`);
+  await queryRows(
+    trx,
+    sql`
     drop table if exists pg_temp.feed_records, pg_temp.feed_rows, pg_temp.feed_names, pg_temp.feed_issues;
     ${keepsNames ? createNamedRowsSql : createRowsSql}
     ${createIssuesSql}
-  `);
+  `,
+  );
 }
 
 /** COPY into the staging table. */
@@ -131,13 +136,13 @@ export async function stageFeed(
 /** Rows per batch of `readColumn`. */
 const rowsPerFetch = 10_000;
 
-/** Reads the only column of a query, in batches. One query at a time in a transaction. */
-export async function* readColumn<Value>(trx: Knex.Transaction, sql: string): AsyncGenerator<Value[]> {
-  await trx.raw(`declare batches no scroll cursor for ${sql}`);
+/** Reads the only column of a query without bindings, in batches. One query at a time in a transaction. */
+export async function* readColumn<Value>(trx: Knex.Transaction, query: Sql): AsyncGenerator<Value[]> {
+  await queryRows(trx, sql`declare batches no scroll cursor for ${query}`);
   for (;;) {
-    const { rows } = await trx.raw<{ rows: Record<string, Value>[] }>(`fetch ${rowsPerFetch} from batches`);
+    const rows = await queryRows<Record<string, Value>>(trx, sql`fetch ${raw(rowsPerFetch)} from batches`);
     if (rows.length === 0) break;
     yield rows.flatMap((row) => Object.values(row));
   }
-  await trx.raw('close batches');
+  await queryRows(trx, sql`close batches`);
 }

@@ -1,16 +1,16 @@
 import type { Knex } from 'knex';
 import { copyByKey } from '../db/layout/copy-products';
 import { takeWorkingCopy } from '../db/layout/product-layout';
-import { raw } from '../db/sql';
+import { raw, sql } from '../db/sql';
 import { rejectStaged } from './reject-staged';
 import type { RunStats } from './run-stats';
 import { readColumn, type StagedFeed } from './staging';
 
 /** Compared rows without a product, which are no changes. */
 const unknown = {
-  expression: 'unknown as (delete from feed_changes where product_id is null returning line)',
-  table: 'unknown',
-  condition: 'feed_rows.line = unknown.line',
+  expression: sql`unknown as (delete from feed_changes where product_id is null returning line)`,
+  table: sql`unknown`,
+  condition: sql`feed_rows.line = unknown.line`,
 };
 
 /** Rejects the staged rows of a feed with mode `update` that have no product. The caller has compared them. */
@@ -36,7 +36,7 @@ export function listUnknownRows(
 ): AsyncGenerator<number[]> {
   return readColumn(
     trx,
-    `select row_number from feed_rows
-     where not exists (select from products where partner_id = ${partnerId} and products.sku = feed_rows.sku)`,
+    sql`select row_number from feed_rows
+     where not exists (select from products where partner_id = ${raw(partnerId)} and products.sku = feed_rows.sku)`,
   );
 }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { isDatabaseUnavailable, type Database } from '../db/database';
 import { productLayout } from '../db/layout/product-layout';
+import { raw } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
 import type { RunNumber } from '../jobs/run-progress.repository';
@@ -235,7 +236,7 @@ async function loadFeed(
 
 /** Drops the digests of products that were withdrawn, and of rows without a product. */
 async function forgetSkus(trx: Knex.Transaction, digests: PartnerDigests, sql: string): Promise<void> {
-  for await (const skus of readColumn<string>(trx, sql)) digests.forget(skus);
+  for await (const skus of readColumn<string>(trx, raw(sql))) digests.forget(skus);
 }
 
 /** Fails the run with what was rejected so far, unless another run has replaced this one. */

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { raw } from '../../src/db/sql';
 import { lockProducts } from '../../src/etl/merge-staged';
 import { recordChangedProducts } from '../../src/partners/changed-products';
 import { indexBacklog } from '../../src/products/search-index';
@@ -186,7 +187,7 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
 
     const locking = service.db.transaction((trx) =>
       // The last attempt of a run tries almost as long.
-      lockProducts(trx, [changes], 50_000, cancelling.signal),
+      lockProducts(trx, [raw(changes)], 50_000, cancelling.signal),
     );
     cancelling.abort(new Error('The run was cancelled.'));
 

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { listChanges } from '../../src/etl/list-changes';
 import { applyChanges } from '../../src/etl/apply-changes';
+import { raw } from '../../src/db/sql';
 import { lockProducts } from '../../src/etl/merge-staged';
 import { compareProducts } from '../../src/etl/load';
 import { RunStats } from '../../src/etl/run-stats';
@@ -105,7 +106,7 @@ describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
         expect(await readSince()).toBeLessThanOrEqual(100);
 
         const change = await beginRunChange(trx, feed.partnerId);
-        await lockProducts(trx, ['feed_changes'], 0, new AbortController().signal);
+        await lockProducts(trx, [raw('feed_changes')], 0, new AbortController().signal);
         expect(await readSince()).toBeLessThanOrEqual(readAtMost.update);
         await applyChanges(trx, feed, change, { ...counters, inserted: 0 }, () => Promise.resolve());
         expect(await readSince()).toBeLessThanOrEqual(readAtMost.update);

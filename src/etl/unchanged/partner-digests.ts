@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import { connectionOf } from '../../db/database';
+import { changeRows, connectionOf, queryRows } from '../../db/database';
+import { sql } from '../../db/sql';
 import { to as copyTo } from 'pg-copy-streams';
 import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
 import { digestBytes, digestContext, rulesVersion, type DigestOptions } from './digest-context';
@@ -62,17 +63,18 @@ export class PartnerDigests {
    */
   async applyManualChanges(): Promise<void> {
     // `skip locked`: a row that an open transaction relies on stays in the log.
-    await this.trx.raw(
-      `with seen as (
-         select from manual_changes where partner_id = :partnerId
+    const { trx, partnerId } = this;
+    await changeRows(
+      trx,
+      sql`with seen as (
+         select from manual_changes where partner_id = ${partnerId}
        ), accounted as (
          delete from manual_changes
          where (partner_id, manual_change_id) in (
-           select partner_id, manual_change_id from manual_changes where partner_id = :partnerId for update skip locked
+           select partner_id, manual_change_id from manual_changes where partner_id = ${partnerId} for update skip locked
          )
        )
-       delete from digest_blocks where partner_id = :partnerId and exists (select from seen)`,
-      { partnerId: this.partnerId },
+       delete from digest_blocks where partner_id = ${partnerId} and exists (select from seen)`,
     );
   }
 
@@ -99,10 +101,11 @@ export class PartnerDigests {
     const { trx, partnerId, digests } = this;
     if (!digests?.hasChanges) return;
     for (const { number, records, skus } of digests.changedBlocks()) {
-      await trx.raw(
-        `insert into digest_blocks (partner_id, block_number, records, skus) values (?, ?, ?, ?)
+      await changeRows(
+        trx,
+        sql`insert into digest_blocks (partner_id, block_number, records, skus)
+         values (${partnerId}, ${number}, ${records}, ${skus})
          on conflict (partner_id, block_number) do update set records = excluded.records, skus = excluded.skus`,
-        [partnerId, number, records, skus],
       );
     }
     if (!this.hasMore) return;
@@ -124,25 +127,25 @@ export class PartnerDigests {
    *
    * Every run that changes products changes, removes or adds a block.
    */
-  private async readVersions(): Promise<BlockVersion[]> {
-    const { rows } = await this.trx.raw<{ rows: BlockVersion[] }>(
-      `select block_number, cast(xmin as text) as version from digest_blocks
-       where partner_id = :partnerId and not exists (select from manual_changes where partner_id = :partnerId)
+  private readVersions(): Promise<BlockVersion[]> {
+    const { trx, partnerId } = this;
+    return queryRows<BlockVersion>(
+      trx,
+      sql`select block_number, cast(xmin as text) as version from digest_blocks
+       where partner_id = ${partnerId} and not exists (select from manual_changes where partner_id = ${partnerId})
        order by block_number`,
-      { partnerId: this.partnerId },
     );
-    return rows;
   }
 
   /** Reads a block as binary, which takes half the time of text. @returns undefined when it was deleted */
   private async read(blockNumber: number): Promise<DigestBlock | undefined> {
     const client = await connectionOf(this.trx);
     // COPY takes no parameters.
-    const sql = `copy (
+    const copy = `copy (
       select records, skus from digest_blocks where partner_id = ${this.partnerId} and block_number = ${blockNumber}
     ) to stdout (format binary)`;
     const chunks: Buffer[] = [];
-    for await (const chunk of client.query(copyTo(sql))) chunks.push(chunk as Buffer);
+    for await (const chunk of client.query(copyTo(copy))) chunks.push(chunk as Buffer);
     return parseBlock(Buffer.concat(chunks));
   }
 }
