@@ -1,7 +1,7 @@
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import type { EventType } from '../events/outbox';
-import type { EndpointRow } from './endpoints.repository';
-import { webhookPause } from './endpoints.repository';
+import { webhookPause, type EndpointRow } from './endpoints.repository';
 import type { DeliveryOutcome } from './outcomes.repository';
 
 export const deliveriesPerEndpoint = 3;
@@ -27,19 +27,19 @@ export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'f
 }
 
 /**
- * Selects due deliveries, up to `:perEndpoint` in progress for an endpoint in all processes, one while it is failing. What is in
+ * Claims due deliveries, up to `deliveriesPerEndpoint` in progress for an endpoint in all processes, one while it is failing. What is in
  * progress for an endpoint counts: the first one of each comes first, and of these the endpoint that was served the longest ago.
  * Slow endpoints have slots of their own. Of an endpoint, what is due for the longest comes first, by the index alone: a replay
  * makes many due at once. Two workers can select the same rows: the second one sees, when it has the row lock, that the row is no
  * longer due.
  */
-const claimSql = `
+const claimSql = ({ max, slowMax = 0, served = new Map() }: ClaimLimits): Sql => sql`
   with endpoint as materialized (
     select webhook_endpoint_id, url, secret, failures_in_a_row, in_progress, coalesce(is_slow, false) as is_slow,
       coalesce(served_at, 0) as served_at,
-      case when failures_in_a_row < :pauseAfterFailures then :perEndpoint else 1 end - in_progress as room
+      case when failures_in_a_row < ${webhookPause.pauseAfterFailures} then ${deliveriesPerEndpoint} else 1 end - in_progress as room
     from webhook_endpoints
-    left join unnest(cast(:served as bigint[]), cast(:slow as boolean[])) with ordinality as known (endpoint_id, is_slow, served_at)
+    left join unnest(cast(${[...served.keys()]} as bigint[]), cast(${[...served.values()]} as boolean[])) with ordinality as known (endpoint_id, is_slow, served_at)
       on endpoint_id = webhook_endpoint_id
     cross join lateral (
       select count(*) as in_progress from webhook_deliveries as sent
@@ -62,13 +62,12 @@ const claimSql = `
   )
   update webhook_deliveries as delivery
   set attempts = attempts + 1, is_being_sent = true,
-    next_attempt_at = now() + :leaseMilliseconds * interval '1 millisecond'
+    next_attempt_at = now() + ${leaseMilliseconds} * interval '1 millisecond'
   from due
   where delivery.webhook_delivery_id = due.webhook_delivery_id and next_attempt_at <= now()
-    and position <= case when is_slow then cast(:slowMax as integer) else :max end
+    and position <= case when is_slow then cast(${slowMax} as integer) else ${max} end
   returning delivery.webhook_delivery_id, delivery.webhook_endpoint_id, message_id, event_type, happened_at, content, attempts,
-    url, secret, failures_in_a_row
-`;
+    url, secret, failures_in_a_row`;
 
 /** How many deliveries to claim. */
 export interface ClaimLimits {
@@ -80,26 +79,17 @@ export interface ClaimLimits {
 }
 
 /** Claims due deliveries until their lease expires. Safe concurrently in several processes. */
-export async function claimDeliveries(
-  db: Database,
-  { max, slowMax = 0, served = new Map() }: ClaimLimits,
-): Promise<ClaimedDelivery[]> {
-  const { rows } = await db.raw<{ rows: ClaimedDelivery[] }>(claimSql, {
-    max,
-    slowMax,
-    served: [...served.keys()],
-    slow: [...served.values()],
-    perEndpoint: deliveriesPerEndpoint,
-    pauseAfterFailures: webhookPause.pauseAfterFailures,
-    leaseMilliseconds,
-  });
-  return rows;
+export function claimDeliveries(db: Database, limits: ClaimLimits): Promise<ClaimedDelivery[]> {
+  return queryRows<ClaimedDelivery>(db, claimSql(limits));
 }
 
 /** Identifies an attempt: a worker whose lease has expired changes nothing. */
 type Claim = Pick<ClaimedDelivery, 'webhook_delivery_id' | 'attempts'>;
 
-const keptColumns = 'webhook_endpoint_id, message_id, event_type, happened_at, content, attempts';
+const isClaimed = ({ webhook_delivery_id: id, attempts }: Claim): Sql =>
+  sql`webhook_delivery_id = ${id} and attempts = ${attempts}`;
+
+const keptColumns = raw('webhook_endpoint_id, message_id, event_type, happened_at, content, attempts');
 
 /** Moves a claimed delivery to the outcomes. */
 export async function endDelivery(
@@ -107,13 +97,13 @@ export async function endDelivery(
   claim: Claim,
   { outcome, lastResult }: { outcome: DeliveryOutcome; lastResult: string },
 ): Promise<void> {
-  await db.raw(
-    `with ended as (
-       delete from webhook_deliveries where webhook_delivery_id = :id and attempts = :attempts returning *
+  await changeRows(
+    db,
+    sql`with ended as (
+       delete from webhook_deliveries where ${isClaimed(claim)} returning *
      )
      insert into webhook_outcomes (${keptColumns}, outcome, last_result)
-     select ${keptColumns}, :outcome, :lastResult from ended`,
-    { ...bindingsOf(claim), outcome, lastResult },
+     select ${keptColumns}, ${outcome}, ${lastResult} from ended`,
   );
 }
 
@@ -123,32 +113,31 @@ export async function rescheduleDelivery(
   claim: Claim,
   { seconds, lastResult }: { seconds: number; lastResult: string },
 ): Promise<void> {
-  await db.raw(
-    `update webhook_deliveries
-     set is_being_sent = false, next_attempt_at = now() + :seconds * interval '1 second', last_result = :lastResult
-     where webhook_delivery_id = :id and attempts = :attempts`,
-    { ...bindingsOf(claim), seconds, lastResult },
+  await changeRows(
+    db,
+    sql`update webhook_deliveries
+     set is_being_sent = false, next_attempt_at = now() + ${seconds} * interval '1 second', last_result = ${lastResult}
+     where ${isClaimed(claim)}`,
   );
 }
 
 /** Releases a delivery whose attempt was aborted; the attempt does not count. */
 export async function releaseDelivery(db: Database, claim: Claim): Promise<void> {
-  await db.raw(
-    `update webhook_deliveries set is_being_sent = false, next_attempt_at = now(), attempts = attempts - 1
-     where webhook_delivery_id = :id and attempts = :attempts`,
-    bindingsOf(claim),
+  await changeRows(
+    db,
+    sql`update webhook_deliveries set is_being_sent = false, next_attempt_at = now(), attempts = attempts - 1
+     where ${isClaimed(claim)}`,
   );
 }
-
-const bindingsOf = ({ webhook_delivery_id: id, attempts }: Claim) => ({ id, attempts });
 
 /**
  * Counts the deliveries, and measures how long the oldest one that is due has waited for its attempt; 0 when none waits. The time
  * for which an endpoint is paused does not count.
  */
 export async function measureDeliveries(db: Database): Promise<{ count: number; oldestSeconds: number }> {
-  const { rows } = await db.raw<{ rows: [{ count: number; oldestSeconds: number }] }>(
-    `select (select cast(count(*) as double precision) from webhook_deliveries) as count,
+  const [row] = await queryRows<{ count: number; oldestSeconds: number }>(
+    db,
+    sql`select (select cast(count(*) as double precision) from webhook_deliveries) as count,
        cast(coalesce(max(greatest(extract(epoch from now() - greatest(first_at, paused_until)), 0)), 0) as double precision)
          as "oldestSeconds"
      from webhook_endpoints cross join lateral (
@@ -157,7 +146,7 @@ export async function measureDeliveries(db: Database): Promise<{ count: number; 
      ) as delivery
      where disabled_at is null and first_at is not null`,
   );
-  return rows[0];
+  return row!;
 }
 
 /** An endpoint whose deliveries may have to be discarded; `isPaused`: only old ones. */
@@ -167,9 +156,10 @@ interface UnwantedDeliveries {
 }
 
 /** Lists the disabled, removed and paused endpoints that have deliveries: reads one entry of the index for each endpoint. */
-export async function listUnwantedDeliveries(db: Database): Promise<UnwantedDeliveries[]> {
-  const { rows } = await db.raw<{ rows: UnwantedDeliveries[] }>(
-    `with recursive owner (id) as (
+export function listUnwantedDeliveries(db: Database): Promise<UnwantedDeliveries[]> {
+  return queryRows<UnwantedDeliveries>(
+    db,
+    sql`with recursive owner (id) as (
        (select webhook_endpoint_id from webhook_deliveries order by webhook_endpoint_id limit 1)
        union all
        select (
@@ -182,7 +172,6 @@ export async function listUnwantedDeliveries(db: Database): Promise<UnwantedDeli
      from owner left join webhook_endpoints on webhook_endpoint_id = id
      where id is not null and (webhook_endpoint_id is null or disabled_at is not null or paused_until > now())`,
   );
-  return rows;
 }
 
 /**
@@ -190,15 +179,16 @@ export async function listUnwantedDeliveries(db: Database): Promise<UnwantedDeli
  * @returns how many
  */
 export async function dropDeliveries(db: Database, endpointId: number): Promise<number> {
-  const { rows } = await db.raw<{ rows: [{ count: number }] }>(
-    `with endpoint as (
-       select disabled_at from webhook_endpoints where webhook_endpoint_id = :endpointId
+  const [row] = await queryRows<{ count: number }>(
+    db,
+    sql`with endpoint as (
+       select disabled_at from webhook_endpoints where webhook_endpoint_id = ${endpointId}
      ), dropped as (
        delete from webhook_deliveries
        where webhook_delivery_id in (
          select webhook_delivery_id from webhook_deliveries
-         where webhook_endpoint_id = :endpointId and not exists (select from endpoint where disabled_at is null)
-         limit :max for update skip locked
+         where webhook_endpoint_id = ${endpointId} and not exists (select from endpoint where disabled_at is null)
+         limit ${discardedPerStatement} for update skip locked
        )
        returning *
      ), ended as (
@@ -207,9 +197,8 @@ export async function dropDeliveries(db: Database, endpointId: number): Promise<
        from dropped where exists (select from endpoint)
      )
      select count(*) from dropped`,
-    { endpointId, max: discardedPerStatement },
   );
-  return rows[0].count;
+  return row!.count;
 }
 
 /**
@@ -217,15 +206,16 @@ export async function dropDeliveries(db: Database, endpointId: number): Promise<
  * @returns the ids of their messages
  */
 export async function discardOldDeliveries(db: Database, endpointId: number): Promise<string[]> {
-  const { rows } = await db.raw<{ rows: { message_id: string }[] }>(
-    `with old as (
+  const rows = await queryRows<{ message_id: string }>(
+    db,
+    sql`with old as (
        delete from webhook_deliveries
        where webhook_delivery_id in (
          select webhook_delivery_id
          from webhook_endpoints join webhook_deliveries using (webhook_endpoint_id)
-         where webhook_endpoint_id = :endpointId and paused_until > now() and next_attempt_at <= now()
-           and happened_at < now() - :ageMilliseconds * interval '1 millisecond'
-         limit :max for update of webhook_deliveries skip locked
+         where webhook_endpoint_id = ${endpointId} and paused_until > now() and next_attempt_at <= now()
+           and happened_at < now() - ${webhookAgeMilliseconds} * interval '1 millisecond'
+         limit ${discardedPerStatement} for update of webhook_deliveries skip locked
        )
        returning *
      ), ended as (
@@ -233,7 +223,6 @@ export async function discardOldDeliveries(db: Database, endpointId: number): Pr
        select ${keptColumns}, 'discarded', last_result from old
      )
      select message_id from old`,
-    { endpointId, ageMilliseconds: webhookAgeMilliseconds, max: discardedPerStatement },
   );
   return rows.map(({ message_id }) => message_id);
 }

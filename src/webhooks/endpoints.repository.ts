@@ -1,4 +1,5 @@
-import type { Database } from '../db/database';
+import { changeRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import type { EventType } from '../events/outbox';
 import type { PartnerScope } from '../shared/caller';
 
@@ -80,26 +81,27 @@ export async function disableEndpoint(
   endpointId: number,
   reason: string | null = null,
 ): Promise<boolean> {
-  const { rowCount } = await db.raw<{ rowCount: number }>(
-    `update webhook_endpoints
+  const disabled = await changeRows(
+    db,
+    sql`update webhook_endpoints
      set disabled_at = coalesce(disabled_at, now()),
-       disabled_reason = case when disabled_at is null then :reason else disabled_reason end
-     where webhook_endpoint_id = :endpointId`,
-    { endpointId, reason },
+       disabled_reason = case when disabled_at is null then ${reason} else disabled_reason end
+     where webhook_endpoint_id = ${endpointId}`,
   );
-  return rowCount > 0;
+  return disabled > 0;
 }
 
 /** Disables an endpoint that has accepted nothing for `webhookDeadMilliseconds`. @returns whether it did */
 export async function disableIfDead(db: Database, endpointId: number): Promise<boolean> {
   const milliseconds = webhookDeadMilliseconds;
-  const { rowCount } = await db.raw<{ rowCount: number }>(
-    `update webhook_endpoints set disabled_at = now(), disabled_reason = :reason
-     where webhook_endpoint_id = :endpointId and disabled_at is null
-       and failing_since < now() - :milliseconds * interval '1 millisecond'`,
-    { endpointId, milliseconds, reason: `nothing accepted for ${milliseconds / (24 * 3600 * 1000)} days` },
+  const reason = `nothing accepted for ${milliseconds / (24 * 3600 * 1000)} days`;
+  const disabled = await changeRows(
+    db,
+    sql`update webhook_endpoints set disabled_at = now(), disabled_reason = ${reason}
+     where webhook_endpoint_id = ${endpointId} and disabled_at is null
+       and failing_since < now() - ${milliseconds} * interval '1 millisecond'`,
   );
-  return rowCount > 0;
+  return disabled > 0;
 }
 
 /** The columns of an endpoint whose last delivery succeeded. */
@@ -123,18 +125,18 @@ export async function recordSuccess(db: Database, endpointId: number): Promise<v
  */
 export async function recordFailure(db: Database, endpointId: number, reason: string): Promise<void> {
   const { pauseAfterFailures, pauseSeconds, pauseSecondsMax } = webhookPause;
-  await db.raw(
-    `update webhook_endpoints
-     set failed_at = now(), failure_reason = :reason, failures_in_a_row = failures_in_a_row + 1,
+  await changeRows(
+    db,
+    sql`update webhook_endpoints
+     set failed_at = now(), failure_reason = ${reason}, failures_in_a_row = failures_in_a_row + 1,
        failing_since = coalesce(failing_since, now()),
-       paused_until = case when failures_in_a_row + 1 >= :pauseAfterFailures then
-         now() + least(:pauseSecondsMax, :pauseSeconds * power(2, least(failures_in_a_row + 1 - :pauseAfterFailures, 20)))
+       paused_until = case when failures_in_a_row + 1 >= ${pauseAfterFailures} then
+         now() + least(${pauseSecondsMax}, ${pauseSeconds} * power(2, least(failures_in_a_row + 1 - ${pauseAfterFailures}, 20)))
            * interval '1 second'
        end
      where webhook_endpoint_id in (
-       select webhook_endpoint_id from webhook_endpoints where webhook_endpoint_id = :endpointId for update skip locked
+       select webhook_endpoint_id from webhook_endpoints where webhook_endpoint_id = ${endpointId} for update skip locked
      )`,
-    { endpointId, reason, pauseAfterFailures, pauseSeconds, pauseSecondsMax },
   );
 }
 

@@ -1,4 +1,5 @@
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import type { EventType } from '../events/outbox';
 
 /** For how many days an ended delivery can be listed and replayed. */
@@ -40,22 +41,21 @@ export async function listDeliveries(
 ): Promise<ListedDelivery[] | undefined> {
   const position = after === undefined ? null : await findDeliveryPosition(db, endpointId, after);
   if (position === undefined) return undefined;
-  const { rows } = await db.raw<{ rows: ListedDelivery[] }>(
-    `select * from (
+  return queryRows<ListedDelivery>(
+    db,
+    sql`select * from (
        select message_id, event_type, happened_at, case when is_being_sent then 'in_progress' else 'pending' end as outcome,
          attempts, last_result, case when not is_being_sent then next_attempt_at end as next_attempt_at,
          cast(null as timestamptz) as ended_at
-       from webhook_deliveries where webhook_endpoint_id = :endpointId
+       from webhook_deliveries where webhook_endpoint_id = ${endpointId}
        union all
        select message_id, event_type, happened_at, outcome, attempts, last_result, null, ended_at
-       from webhook_outcomes where webhook_endpoint_id = :endpointId
+       from webhook_outcomes where webhook_endpoint_id = ${endpointId}
      ) as delivery
-     where cast(:happenedAt as timestamptz) is null or (happened_at, message_id) < (:happenedAt, :after)
+     where cast(${position} as timestamptz) is null or (happened_at, message_id) < (${position}, ${after ?? null})
      order by happened_at desc, message_id desc
-     limit :limit`,
-    { endpointId, limit, after: after ?? null, happenedAt: position },
+     limit ${limit}`,
   );
-  return rows;
 }
 
 /** Finds when the event of a message happened, as text in full precision; undefined when there is no such message. */
@@ -64,15 +64,15 @@ async function findDeliveryPosition(
   endpointId: number,
   messageId: string,
 ): Promise<string | undefined> {
-  const { rows } = await db.raw<{ rows: { happened_at: string }[] }>(
-    `select cast(happened_at as text) as happened_at from (
-       select happened_at from webhook_deliveries where webhook_endpoint_id = :endpointId and message_id = :messageId
+  const [row] = await queryRows<{ happened_at: string }>(
+    db,
+    sql`select cast(happened_at as text) as happened_at from (
+       select happened_at from webhook_deliveries where webhook_endpoint_id = ${endpointId} and message_id = ${messageId}
        union all
-       select happened_at from webhook_outcomes where webhook_endpoint_id = :endpointId and message_id = :messageId
+       select happened_at from webhook_outcomes where webhook_endpoint_id = ${endpointId} and message_id = ${messageId}
      ) as delivery limit 1`,
-    { endpointId, messageId },
   );
-  return rows[0]?.happened_at;
+  return row?.happened_at;
 }
 
 /**
@@ -80,35 +80,34 @@ async function findDeliveryPosition(
  * deliver a pending event once.
  * @returns how many
  */
-export async function replayDeliveries(
+export function replayDeliveries(
   db: Database,
   { endpointId, messageIds, from, to, outcomes }: ReplaySelection,
 ): Promise<number> {
-  const { rowCount } = await db.raw<{ rowCount: number }>(
-    `with replayed as (
+  return changeRows(
+    db,
+    sql`with replayed as (
        delete from webhook_outcomes
-       where webhook_endpoint_id = :endpointId and outcome = any (:outcomes)
-         and case when cast(:messageIds as text[]) is null then event_type <> 'webhook.ping' else message_id = any (:messageIds) end
-         and (cast(:from as timestamptz) is null or happened_at >= :from)
-         and (cast(:to as timestamptz) is null or happened_at < :to)
+       where webhook_endpoint_id = ${endpointId} and outcome = any (${outcomes})
+         and case when cast(${messageIds} as text[]) is null then event_type <> 'webhook.ping' else message_id = any (${messageIds}) end
+         and (cast(${from} as timestamptz) is null or happened_at >= ${from})
+         and (cast(${to} as timestamptz) is null or happened_at < ${to})
        returning *
      )
      insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
      select webhook_endpoint_id, message_id, event_type, happened_at, content from replayed order by happened_at`,
-    { endpointId, messageIds, from, to, outcomes },
   );
-  return rowCount;
 }
 
 /** Enqueues a test event for an endpoint. @returns the id of its message */
 export async function insertPing(db: Database, endpointId: number): Promise<string> {
-  const { rows } = await db.raw<{ rows: [{ message_id: string }] }>(
-    `insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
-     values (:endpointId, 'msg_' || replace(cast(gen_random_uuid() as text), '-', ''), 'webhook.ping', clock_timestamp(), '{}')
+  const [row] = await queryRows<{ message_id: string }>(
+    db,
+    sql`insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
+     values (${endpointId}, 'msg_' || replace(cast(gen_random_uuid() as text), '-', ''), 'webhook.ping', clock_timestamp(), '{}')
      returning message_id`,
-    { endpointId },
   );
-  return rows[0].message_id;
+  return row!.message_id;
 }
 
 /** Finds an ended delivery; null while it is pending, and where there is none. */
@@ -117,23 +116,23 @@ export async function findOutcome(
   endpointId: number,
   messageId: string,
 ): Promise<{ outcome: DeliveryOutcome; last_result: string | null } | null> {
-  const { rows } = await db.raw<{ rows: { outcome: DeliveryOutcome; last_result: string | null }[] }>(
-    `select outcome, last_result from webhook_outcomes
-     where webhook_endpoint_id = :endpointId and message_id = :messageId`,
-    { endpointId, messageId },
+  const [row] = await queryRows<{ outcome: DeliveryOutcome; last_result: string | null }>(
+    db,
+    sql`select outcome, last_result from webhook_outcomes
+     where webhook_endpoint_id = ${endpointId} and message_id = ${messageId}`,
   );
-  return rows[0] ?? null;
+  return row ?? null;
 }
 
 /** Removes some outcomes older than `webhookOutcomeDays`. Skips locked ones. @returns whether there may be more */
 export async function removeOldOutcomes(db: Database): Promise<boolean> {
-  const { rowCount } = await db.raw<{ rowCount: number }>(
-    `delete from webhook_outcomes
+  const removed = await changeRows(
+    db,
+    sql`delete from webhook_outcomes
      where webhook_outcome_id in (
        select webhook_outcome_id from webhook_outcomes
-       where ended_at < now() - :days * interval '1 day' limit :max for update skip locked
+       where ended_at < now() - ${webhookOutcomeDays} * interval '1 day' limit ${removedPerStatement} for update skip locked
      )`,
-    { days: webhookOutcomeDays, max: removedPerStatement },
   );
-  return rowCount === removedPerStatement;
+  return removed === removedPerStatement;
 }
