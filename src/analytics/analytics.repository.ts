@@ -1,4 +1,6 @@
 import type { Knex } from 'knex';
+import { queryRows } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import type { PartnerScope } from '../shared/caller';
 import {
   getWatermark,
@@ -6,6 +8,7 @@ import {
   linesOfChanges,
   salesDay,
   sumsOfChanges,
+  type Watermark,
 } from './sales-watermark';
 
 export type Grain = 'daily' | 'monthly';
@@ -35,71 +38,69 @@ export interface SalesFilter {
   currency?: string;
 }
 
-const inCurrency = 'and (cast(:currency as text) is null or currency = :currency)';
-const ofPartner = 'and (cast(:scope as text) is null or partner_name = :scope)';
-
 interface Source {
-  sums: string;
-  key: string;
+  sums: Sql;
+  /** Whether the sums are by partner. */
+  hasPartners: boolean;
+  key: Sql;
   /** The expression of `key` for an order. */
-  value: string;
+  value: Sql;
 }
 
 /**
  * Sales by key: the sums, orders after the watermark, and corrections of changed days. Orders are summed per source:
  * PostgreSQL can run that in parallel as long as there are no sums.
  */
-const salesFrom = ({ sums, key, value }: Source, hasChanges: boolean) => {
-  const linesFrom = (lines: string) => `
+function salesFrom(
+  { sums, hasPartners, key, value }: Source,
+  watermark: Watermark,
+  { scope, ...filter }: SalesFilter,
+): Sql {
+  const currency = filter.currency ?? null;
+  const inCurrency = sql`and (cast(${currency} as text) is null or currency = ${currency})`;
+  const ofPartner = sql`and (cast(${scope} as text) is null or partner_name = ${scope})`;
+  const linesFrom = (lines: Sql) => sql`
     select ${value} as ${key}, sum(quantity), sum(line_total) ${lines} ${inCurrency} ${ofPartner} group by ${key}`;
-  const corrections = `
-    union all ${linesFrom(linesOfChanges)}
-    union all select ${key}, -units_sold, -total_sales ${sumsOfChanges} ${inCurrency} ${ofPartner}`;
-  return `
+  const corrections = sql`
+    union all ${linesFrom(linesOfChanges(watermark))}
+    union all select ${key}, -units_sold, -total_sales ${sumsOfChanges(watermark)} ${inCurrency} ${ofPartner}`;
+  return sql`
     from (
-      select ${key}, units_sold, total_sales from ${sums} ${inCurrency}
-      union all ${linesFrom(linesAfterWatermark)}
-      ${hasChanges ? corrections : ''}
+      select ${key}, units_sold, total_sales
+      from ${sums} where ${watermark.hasSums} ${hasPartners ? ofPartner : raw('')} ${inCurrency}
+      union all ${linesFrom(linesAfterWatermark(watermark))}
+      ${watermark.changedPartners.length > 0 ? corrections : raw('')}
     ) as sale
   `;
-};
+}
 
 /** Corrections can cancel out. */
-const isAny = 'sum(units_sold) <> 0';
+const isAny = raw('sum(units_sold) <> 0');
 
-const partnerSales: Source = {
-  sums: `sales_by_partner where :hasSums ${ofPartner}`,
-  key: 'partner_name',
-  value: 'partner_name',
-};
-const day = { key: 'sales_day', value: salesDay };
-const daySales: Source = { sums: 'sales_by_day where :hasSums', ...day };
-const daySalesOfPartner: Source = { sums: `sales_by_partner_and_day where :hasSums ${ofPartner}`, ...day };
+const partner = { hasPartners: true, key: raw('partner_name'), value: raw('partner_name') };
+const partnerSales: Source = { sums: raw('sales_by_partner'), ...partner };
+const day = { key: raw('sales_day'), value: salesDay };
+const daySales: Source = { sums: raw('sales_by_day'), hasPartners: false, ...day };
+const daySalesOfPartner: Source = { sums: raw('sales_by_partner_and_day'), hasPartners: true, ...day };
 
 /** Rounds half away from zero. */
-const amount = (sum: string) => `cast(round(${sum}, 2) as text)`;
+const amount = (sum: string): Sql => raw(`cast(round(${sum}, 2) as text)`);
 
-const unitsSold = 'cast(sum(units_sold) as bigint) as units_sold';
+const unitsSold = raw('cast(sum(units_sold) as bigint) as units_sold');
 
 /** Runs a statement over `salesFrom`. Reads the watermark first, as values that the planner can use. */
 async function selectSales<Row>(
   trx: Knex.Transaction,
   source: Source,
-  toSql: (sales: string) => string,
-  { scope, currency }: SalesFilter,
-  more: Record<string, string> = {},
+  toSql: (sales: Sql) => Sql,
+  filter: SalesFilter,
 ): Promise<Row[]> {
   const watermark = await getWatermark(trx);
-  const hasChanges = watermark.changedPartners.length > 0;
   // Few rows: parallel workers and JIT cost more than they save.
-  if (watermark.hasSums) await trx.raw('set local max_parallel_workers_per_gather = 0; set local jit = off');
-  const { rows } = await trx.raw<{ rows: Row[] }>(toSql(salesFrom(source, hasChanges)), {
-    ...watermark,
-    scope,
-    currency: currency ?? null,
-    ...more,
-  } as never);
-  return rows;
+  if (watermark.hasSums) {
+    await queryRows(trx, raw('set local max_parallel_workers_per_gather = 0; set local jit = off'));
+  }
+  return queryRows<Row>(trx, toSql(salesFrom(source, watermark, filter)));
 }
 
 /** Units and sales per partner, by sales descending. @param trx - a snapshot, see `inSnapshot` */
@@ -107,7 +108,7 @@ export function salesByPartner(trx: Knex.Transaction, filter: SalesFilter): Prom
   return selectSales(
     trx,
     partnerSales,
-    (sales) => `
+    (sales) => sql`
       select partner_name, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales ${sales}
       group by partner_name having ${isAny}
       order by sum(total_sales) desc, partner_name`,
@@ -129,13 +130,12 @@ export function salesOverTime(
   return selectSales(
     trx,
     filter.scope === null ? daySales : daySalesOfPartner,
-    (sales) => `
-      select to_char(sales_day, :format) as sales_period, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales
+    (sales) => sql`
+      select to_char(sales_day, ${formatOfGrain[grain]}) as sales_period, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales
       ${sales}
       group by sales_period having ${isAny}
       order by sales_period`,
     filter,
-    { format: formatOfGrain[grain] },
   );
 }
 
@@ -147,7 +147,7 @@ export function revenueShare(trx: Knex.Transaction, filter: SalesFilter): Promis
   return selectSales(
     trx,
     partnerSales,
-    (sales) => `
+    (sales) => sql`
       select partner_name, ${amount('revenue')} as total_revenue,
         coalesce(round(100 * revenue / nullif(sum(revenue) over (), 0), 2), 0) as revenue_pct
       from (

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { listOf, raw, sql, type Sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import {
   changedSql,
@@ -30,7 +31,7 @@ export function rollUpSales(db: Database, restMilliseconds = 0): Promise<RollUpO
   return inTransaction(db, 'bulk', async (trx) => {
     const rollup = await lockRollup(trx, restMilliseconds);
     if (!rollup) return { wrote: false };
-    if (rollup.isOwn && rollup.hasForeign) await trx.raw(stampForeignSql);
+    if (rollup.isOwn && rollup.hasForeign) await changeRows(trx, stampForeignSql);
     const watermark = await getWatermark(trx);
     const verification = watermark.hasSums ? await verifyIfDue(trx, watermark) : undefined;
     if (!watermark.hasSums || (verification && verification.differences.length > 0)) {
@@ -47,18 +48,19 @@ export function rollUpSales(db: Database, restMilliseconds = 0): Promise<RollUpO
  */
 export function rebuildSales(db: Database): Promise<SalesDifference[]> {
   return inTransaction(db, 'bulk', async (trx) => {
-    await trx.raw(insertRollupSql);
-    const { rows } = await trx.raw<{ rows: [{ isOwn: boolean }] }>(
-      `select ${isOwnSql} as "isOwn" from sales_rollup for update`,
+    await changeRows(trx, insertRollupSql);
+    const [rollup] = await queryRows<{ isOwn: boolean }>(
+      trx,
+      sql`select ${isOwnSql} as "isOwn" from sales_rollup for update`,
     );
     const differences = await findDifferences(trx, await getWatermark(trx));
-    await rebuildAll(trx, rows[0].isOwn);
+    await rebuildAll(trx, rollup!.isOwn);
     return differences;
   });
 }
 
 /** The row may have been removed. */
-const insertRollupSql = `
+const insertRollupSql = sql`
   insert into sales_rollup (seen, transaction_id, rolled_up_at)
   select '1:1:', '1', '-infinity' where not exists (select from sales_rollup)
   on conflict do nothing
@@ -68,11 +70,11 @@ const insertRollupSql = `
  * Skips the roll-up if another process has locked the row. An order with the id of a future transaction was copied from
  * another server, without the trigger.
  */
-const lockSql = `
+const lockRollupSql = (restMilliseconds: number): Sql => sql`
   select ${isOwnSql} as "isOwn",
     exists (select from orders where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())) as "hasForeign"
   from sales_rollup
-  where rolled_up_at not between now() - :restMilliseconds * interval '1 millisecond' and now()
+  where rolled_up_at not between now() - ${restMilliseconds} * interval '1 millisecond' and now()
   for update skip locked
 `;
 
@@ -80,14 +82,16 @@ async function lockRollup(
   trx: Knex.Transaction,
   restMilliseconds: number,
 ): Promise<{ isOwn: boolean; hasForeign: boolean } | undefined> {
-  await trx.raw(insertRollupSql);
-  type Row = { isOwn: boolean; hasForeign: boolean };
-  const { rows } = await trx.raw<{ rows: Row[] }>(lockSql, { restMilliseconds });
-  return rows[0];
+  await changeRows(trx, insertRollupSql);
+  const [rollup] = await queryRows<{ isOwn: boolean; hasForeign: boolean }>(
+    trx,
+    lockRollupSql(restMilliseconds),
+  );
+  return rollup;
 }
 
 /** 1 precedes all transactions. Marks the days of these orders as changed. */
-const stampForeignSql = `
+const stampForeignSql = sql`
   with stamped as (
     update orders set transaction_id = '1' where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())
     returning partner_name, ${salesDay} as sales_day
@@ -95,8 +99,8 @@ const stampForeignSql = `
   insert into sales_changes select distinct partner_name, sales_day from stamped
 `;
 
-const line = (source: string, sign = '') => `
-  select partner_name, currency, ${salesDay} as sales_day, ${sign}quantity as units_sold, ${sign}line_total as total_sales
+const line = (source: Sql): Sql => sql`
+  select partner_name, currency, ${salesDay} as sales_day, quantity as units_sold, line_total as total_sales
   ${source}
 `;
 
@@ -104,19 +108,20 @@ const line = (source: string, sign = '') => `
  * The stored snapshot must see all added orders. It does not see a copied order (without the trigger) with the id of a
  * transaction in progress: that order stays after the watermark.
  */
-const isSeen = 'pg_visible_in_snapshot(orders.transaction_id, (select pg_current_snapshot()))';
+const isSeen = raw('pg_visible_in_snapshot(orders.transaction_id, (select pg_current_snapshot()))');
 
-const corrections = `
-  union all ${line(linesOfChanges)}
-  union all select partner_name, currency, sales_day, -units_sold, -total_sales ${sumsOfChanges}
+const corrections = (watermark: Watermark): Sql => sql`
+  union all ${line(linesOfChanges(watermark))}
+  union all select partner_name, currency, sales_day, -units_sold, -total_sales ${sumsOfChanges(watermark)}
 `;
 
-const addTo = (table: string, key: string) => `
+const addTo = (table: string, key: string): Sql =>
+  raw(`
     insert into ${table} as known (${key}, units_sold, total_sales)
     select ${key}, sum(units_sold), sum(total_sales) from sale group by ${key} order by ${key}
     on conflict (${key}) do update
     set units_sold = known.units_sold + excluded.units_sold, total_sales = known.total_sales + excluded.total_sales
-`;
+`);
 
 const keys = {
   sales_by_partner: 'partner_name, currency',
@@ -125,35 +130,38 @@ const keys = {
 };
 const tables = Object.entries(keys);
 
-const keepSnapshot = `
+const keepSnapshot = sql`
   update sales_rollup set seen = pg_current_snapshot(), transaction_id = pg_current_xact_id(), rolled_up_at = now()
 `;
 
 /** One statement, so that the stored snapshot sees exactly the orders that it adds. */
-const addSalesSql = (hasChanges: boolean) => `
-  with sale as materialized (
-    select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
-    from (${line(`${linesAfterWatermark} and ${isSeen}`)} ${hasChanges ? corrections : ''}) as line
-    group by partner_name, currency, sales_day
-  ), ${tables.map(([table, key]) => `${table}_added as (${addTo(table, key)})`).join(', ')}
-  ${
-    hasChanges
-      ? `, corrected as (
-    delete from sales_changes where (partner_name, sales_day) in (select * from ${changedSql})
-  )`
-      : ''
-  }
-  ${keepSnapshot}
-  ${hasChanges ? '' : 'where exists (select from sale)'}
-`;
+function addSalesSql(watermark: Watermark, hasChanges: boolean): Sql {
+  const added = tables.map(([table, key]) => sql`${raw(table)}_added as (${addTo(table, key)})`);
+  const corrected = sql`, corrected as (
+    delete from sales_changes where (partner_name, sales_day) in (select * from ${changedSql(watermark)})
+  )`;
+  return sql`
+    with sale as materialized (
+      select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
+      from (
+        ${line(sql`${linesAfterWatermark(watermark)} and ${isSeen}`)} ${hasChanges ? corrections(watermark) : raw('')}
+      ) as line
+      group by partner_name, currency, sales_day
+    ), ${listOf(added)}
+    ${hasChanges ? corrected : raw('')}
+    ${keepSnapshot}
+    ${raw(hasChanges ? '' : 'where exists (select from sale)')}`;
+}
 
 /** @returns whether anything was added */
 async function addSales(trx: Knex.Transaction, watermark: Watermark): Promise<boolean> {
   const hasChanges = watermark.changedPartners.length > 0;
-  const { rowCount } = await trx.raw<{ rowCount: number }>(addSalesSql(hasChanges), watermark as never);
+  const written = await changeRows(trx, addSalesSql(watermark, hasChanges));
   // Every item has a quantity above zero.
-  if (hasChanges) for (const [table] of tables) await trx.raw(`delete from ${table} where units_sold = 0`);
-  return rowCount > 0;
+  if (hasChanges) {
+    for (const [table] of tables) await changeRows(trx, sql`delete from ${raw(table)} where units_sold = 0`);
+  }
+  return written > 0;
 }
 
 const prefixed = (alias: string, key: string) =>
@@ -162,7 +170,8 @@ const prefixed = (alias: string, key: string) =>
     .map((column) => `${alias}.${column}`)
     .join(', ');
 
-const rebuildTable = (table: string, key: string) => `
+const rebuildTable = (table: string, key: string): Sql =>
+  raw(`
   ${table}_put as (
     insert into ${table} as known (${key}, units_sold, total_sales)
     select ${key}, sum(units_sold), sum(total_sales) from sale group by ${key} order by ${key}
@@ -173,20 +182,22 @@ const rebuildTable = (table: string, key: string) => `
     delete from ${table} as known
     where not exists (select from sale where (${prefixed('sale', key)}) = (${prefixed('known', key)}))
   )
-`;
+`);
 
-const rebuildAllSql = `
+const rebuildAllSql = sql`
   with sale as materialized (
     select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
-    from (${line(`from orders join order_items using (order_id) where ${isSeen}`)}) as line
+    from (${line(sql`from orders join order_items using (order_id) where ${isSeen}`)}) as line
     group by partner_name, currency, sales_day
-  ), ${tables.map(([table, key]) => rebuildTable(table, key)).join(', ')}, corrected as (delete from sales_changes)
+  ), ${listOf(tables.map(([table, key]) => rebuildTable(table, key)))}, corrected as (delete from sales_changes)
   ${keepSnapshot}
 `;
 
 async function rebuildAll(trx: Knex.Transaction, isOwn: boolean): Promise<void> {
   // Transaction ids of another server have no meaning here.
-  if (!isOwn) await trx.raw(`update orders set transaction_id = '1' where transaction_id <> '1'`);
-  else await trx.raw(stampForeignSql);
-  await trx.raw(rebuildAllSql);
+  await changeRows(
+    trx,
+    isOwn ? stampForeignSql : sql`update orders set transaction_id = '1' where transaction_id <> '1'`,
+  );
+  await changeRows(trx, rebuildAllSql);
 }

@@ -1,4 +1,5 @@
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
+import { raw, sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 
 /** A trigger that records changes of orders for the sales sums. */
@@ -10,18 +11,18 @@ export interface SalesTrigger {
 /** Expected number of triggers, each enabled `always`. */
 export const salesTriggers = 8;
 
-export const fromSalesTriggers = `
+export const fromSalesTriggers = raw(`
   from pg_trigger
   where tgrelid = any (cast(array['orders', 'order_items'] as regclass[])) and not tgisinternal
-`;
+`);
 
 /** Lists triggers that are not enabled `always`, as after `ALTER TABLE … ENABLE TRIGGER ALL`. */
-export async function listDisabledTriggers(db: Database): Promise<SalesTrigger[]> {
-  const { rows } = await db.raw<{ rows: SalesTrigger[] }>(
-    `select tgname as trigger, cast(cast(tgrelid as regclass) as text) as table ${fromSalesTriggers} and tgenabled <> 'A'
+export function listDisabledTriggers(db: Database): Promise<SalesTrigger[]> {
+  return queryRows<SalesTrigger>(
+    db,
+    sql`select tgname as trigger, cast(cast(tgrelid as regclass) as text) as table ${fromSalesTriggers} and tgenabled <> 'A'
      order by tgname`,
   );
-  return rows;
 }
 
 /**

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import { beginTransaction } from '../db/transaction';
 import { fromSalesTriggers, listDisabledTriggers, salesTriggers, type SalesTrigger } from './sales-triggers';
 import {
@@ -32,17 +33,17 @@ const tables = [
   { table: 'sales_by_partner_and_day', key: ['partner_name', 'sales_day', 'currency'] },
 ];
 
-function differencesOf({ table, key }: (typeof tables)[number]): string {
-  const keys = key.join(', ');
-  const shown = (name: string) => (key.includes(name) ? `cast(${name} as text)` : 'null');
-  return `
+function differencesOf({ table, key }: (typeof tables)[number], hasSums: boolean): Sql {
+  const keys = raw(key.join(', '));
+  const shown = (name: string) => raw(key.includes(name) ? `cast(${name} as text)` : 'null');
+  return sql`
     select ${shown('partner_name')} as partner_name, ${shown('sales_day')} as sales_day, currency,
       counted.units_sold as counted_units, cast(counted.total_sales as text) as counted_sales,
       actual.units_sold as actual_units, cast(actual.total_sales as text) as actual_sales
     from (
       select ${keys}, cast(sum(units_sold) as bigint) as units_sold, sum(total_sales) as total_sales
       from (
-        select ${keys}, units_sold, total_sales from ${table} where :hasSums
+        select ${keys}, units_sold, total_sales from ${raw(table)} where ${hasSums}
         union all select ${keys}, units_sold, total_sales from missing
       ) as counted
       group by ${keys} having sum(units_sold) <> 0 or sum(total_sales) <> 0
@@ -55,29 +56,29 @@ function differencesOf({ table, key }: (typeof tables)[number]): string {
   `;
 }
 
-const sales = `partner_name, currency, ${salesDay} as sales_day, sum(quantity) as units_sold, sum(line_total) as total_sales`;
+const sales = sql`
+  partner_name, currency, ${salesDay} as sales_day, sum(quantity) as units_sold, sum(line_total) as total_sales`;
 
-const findDifferencesSql = `
-  with actual as materialized (
-    select ${sales} from orders join order_items using (order_id) group by partner_name, currency, sales_day
-  ), missing as materialized (
-    select ${sales} ${linesAfterWatermark} group by partner_name, currency, sales_day
-    union all
-    select ${sales} ${linesOfChanges} group by partner_name, currency, sales_day
-    union all
-    select partner_name, currency, sales_day, -units_sold, -total_sales ${sumsOfChanges}
-  )
-  select * from (${tables.map(differencesOf).join(' union all ')}) as difference
-  order by partner_name, sales_day, currency
-  limit ${differencesMax}
-`;
+function findDifferencesSql(watermark: Watermark): Sql {
+  const [ofPartners, ofDays, ofBoth] = tables.map((table) => differencesOf(table, watermark.hasSums));
+  return sql`
+    with actual as materialized (
+      select ${sales} from orders join order_items using (order_id) group by partner_name, currency, sales_day
+    ), missing as materialized (
+      select ${sales} ${linesAfterWatermark(watermark)} group by partner_name, currency, sales_day
+      union all
+      select ${sales} ${linesOfChanges(watermark)} group by partner_name, currency, sales_day
+      union all
+      select partner_name, currency, sales_day, -units_sold, -total_sales ${sumsOfChanges(watermark)}
+    )
+    select * from (${ofPartners!} union all ${ofDays!} union all ${ofBoth!}) as difference
+    order by partner_name, sales_day, currency
+    limit ${raw(differencesMax)}`;
+}
 
 /** Compares the figures that readers get with all orders. @returns the differences, at most 1,000 */
-export async function findDifferences(
-  trx: Knex.Transaction,
-  watermark: Watermark,
-): Promise<SalesDifference[]> {
-  return (await trx.raw<{ rows: SalesDifference[] }>(findDifferencesSql, watermark as never)).rows;
+export function findDifferences(trx: Knex.Transaction, watermark: Watermark): Promise<SalesDifference[]> {
+  return queryRows<SalesDifference>(trx, findDifferencesSql(watermark));
 }
 
 /**
@@ -98,7 +99,7 @@ export async function verifySales(db: Database): Promise<SalesDifference[]> {
  * triggers (disabled and re-enabled), start of the server (a crash loses the counts), and each minute while a trigger is
  * not enabled `always`.
  */
-const fingerprintSql = `
+const fingerprintSql = sql`
   select md5(concat_ws(' ',
     pg_postmaster_start_time(),
     (
@@ -109,7 +110,7 @@ const fingerprintSql = `
     ),
     (
       select concat_ws(' ', string_agg(concat_ws(' ', tgname, tgenabled, pg_trigger.xmin), ' ' order by tgname),
-        case when count(*) filter (where tgenabled = 'A') < ${salesTriggers} then date_trunc('minute', now()) end)
+        case when count(*) filter (where tgenabled = 'A') < ${raw(salesTriggers)} then date_trunc('minute', now()) end)
       ${fromSalesTriggers}
     )
   )) as fingerprint
@@ -120,9 +121,9 @@ const restPerSecond = 20;
 /** Interval of verifications without any known change. */
 const verificationHours = 24;
 
-const isDueSql = `
-  select now_known.fingerprint, verified_at is null or verified_at < now() - ${verificationHours} * interval '1 hour'
-    or (verified.fingerprint <> now_known.fingerprint and verified_at <= now() - ${restPerSecond} * seconds * interval '1 second')
+const isDueSql = sql`
+  select now_known.fingerprint, verified_at is null or verified_at < now() - ${raw(verificationHours)} * interval '1 hour'
+    or (verified.fingerprint <> now_known.fingerprint and verified_at <= now() - ${raw(restPerSecond)} * seconds * interval '1 second')
     as "isDue"
   from (${fingerprintSql}) as now_known left join sales_verification as verified on true
 `;
@@ -141,16 +142,17 @@ export async function verifyIfDue(
   trx: Knex.Transaction,
   watermark: Watermark,
 ): Promise<Verification | undefined> {
-  const { rows } = await trx.raw<{ rows: [{ fingerprint: string; isDue: boolean }] }>(isDueSql);
-  const [{ fingerprint, isDue }] = rows;
+  const [row] = await queryRows<{ fingerprint: string; isDue: boolean }>(trx, isDueSql);
+  const { fingerprint, isDue } = row!;
   if (!isDue) return undefined;
   const startedAt = performance.now();
   const differences = await findDifferences(trx, watermark);
-  await trx.raw(
-    `insert into sales_verification (fingerprint, verified_at, seconds) values (:fingerprint, clock_timestamp(), :seconds)
+  const seconds = (performance.now() - startedAt) / 1000;
+  await changeRows(
+    trx,
+    sql`insert into sales_verification (fingerprint, verified_at, seconds) values (${fingerprint}, clock_timestamp(), ${seconds})
      on conflict (is_the_only_row) do update
      set fingerprint = excluded.fingerprint, verified_at = excluded.verified_at, seconds = excluded.seconds`,
-    { fingerprint, seconds: (performance.now() - startedAt) / 1000 },
   );
   return { differences, disabledTriggers: await listDisabledTriggers(trx) };
 }

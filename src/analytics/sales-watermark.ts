@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 
 /**
@@ -31,61 +32,64 @@ const changesMax = 1_000;
  * Whether this server wrote the row: a restored copy has another `xmin`. Transaction ids of another server have no
  * meaning here.
  */
-export const isOwnSql = 'sales_rollup.xmin = cast(sales_rollup.transaction_id as xid)';
+export const isOwnSql = raw('sales_rollup.xmin = cast(sales_rollup.transaction_id as xid)');
 
-const watermarkSql = `
+const watermarkSql = sql`
   select has_sums as "hasSums",
     cast(case when has_sums then pg_snapshot_xmax(seen) else '1' end as text) as from,
     cast(case when has_sums then array (select pg_snapshot_xip(seen)) else '{}' end as text[]) as "inProgress",
     case when has_sums then partners else '{}' end as "changedPartners",
     case when has_sums then days else '{}' end as "changedDays"
   from (
-    select seen, partners, days, coalesce(${isOwnSql}, false) and not is_all and changes <= ${changesMax} as has_sums
+    select seen, partners, days, coalesce(${isOwnSql}, false) and not is_all and changes <= ${raw(changesMax)} as has_sums
     from (
       select count(*) as changes, coalesce(bool_or(partner_name is null), false) as is_all,
         coalesce(array_agg(cast(partner_name as text)), '{}') as partners,
         coalesce(array_agg(cast(sales_day as text)), '{}') as days
-      from (select distinct partner_name, sales_day from sales_changes limit ${changesMax + 1}) as change
+      from (select distinct partner_name, sales_day from sales_changes limit ${raw(changesMax + 1)}) as change
     ) as change
     left join sales_rollup on true
   ) as rollup
 `;
 
 export async function getWatermark(trx: Knex.Transaction): Promise<Watermark> {
-  const { rows } = await trx.raw<{ rows: [Watermark] }>(watermarkSql);
-  return rows[0];
+  const [watermark] = await queryRows<Watermark>(trx, watermarkSql);
+  return watermark!;
 }
 
-const isAfterWatermark = `
-  (orders.transaction_id >= cast(:from as xid8) or orders.transaction_id = any (cast(:inProgress as xid8[])))`;
+const isAfterWatermark = ({ from, inProgress }: Watermark): Sql => sql`
+  (orders.transaction_id >= cast(${from} as xid8) or orders.transaction_id = any (cast(${inProgress} as xid8[])))`;
 
-/** Items of orders after the watermark. Bindings of this and the following: a `Watermark`. */
-export const linesAfterWatermark = `from orders join order_items using (order_id) where ${isAfterWatermark}`;
+/** Items of orders after the watermark. */
+export const linesAfterWatermark = (watermark: Watermark): Sql =>
+  sql`from orders join order_items using (order_id) where ${isAfterWatermark(watermark)}`;
 
-export const changedSql = 'unnest(cast(:changedPartners as text[]), cast(:changedDays as date[]))';
+export const changedSql = ({ changedPartners, changedDays }: Watermark): Sql =>
+  sql`unnest(cast(${changedPartners} as text[]), cast(${changedDays} as date[]))`;
 
 /** Items that the sums of the changed days should contain. */
-export const linesOfChanges = `
-  from ${changedSql} as change (partner_name, changed_day)
+export const linesOfChanges = (watermark: Watermark): Sql => sql`
+  from ${changedSql(watermark)} as change (partner_name, changed_day)
   join orders using (partner_name) join order_items using (order_id)
   where orders.created_at >= cast(changed_day as timestamp) at time zone 'UTC'
-    and orders.created_at < cast(changed_day + 1 as timestamp) at time zone 'UTC' and not ${isAfterWatermark}`;
+    and orders.created_at < cast(changed_day + 1 as timestamp) at time zone 'UTC' and not ${isAfterWatermark(watermark)}`;
 
-export const sumsOfChanges = `
-  from ${changedSql} as change (partner_name, sales_day)
+export const sumsOfChanges = (watermark: Watermark): Sql => sql`
+  from ${changedSql(watermark)} as change (partner_name, sales_day)
   join sales_by_partner_and_day using (partner_name, sales_day)
   where true`;
 
-export const salesDay = `cast(orders.created_at at time zone 'UTC' as date)`;
+export const salesDay = raw(`cast(orders.created_at at time zone 'UTC' as date)`);
 
 /** Measures the roll-up lag: age in seconds of the oldest order that is not in the sums; 0 if all are. */
 export function measureSalesLag(db: Database): Promise<number> {
   return inTransaction(db, 'request', async (trx) => {
-    const { rows } = await trx.raw<{ rows: [{ seconds: number }] }>(
-      `select cast(greatest(extract(epoch from now() - min(created_at)), 0) as double precision) as seconds
-       from orders where ${isAfterWatermark}`,
-      (await getWatermark(trx)) as never,
+    const watermark = await getWatermark(trx);
+    const [row] = await queryRows<{ seconds: number }>(
+      trx,
+      sql`select cast(greatest(extract(epoch from now() - min(created_at)), 0) as double precision) as seconds
+       from orders where ${isAfterWatermark(watermark)}`,
     );
-    return rows[0].seconds;
+    return row!.seconds;
   });
 }

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import type { Knex } from 'knex';
 import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { getWatermark, linesAfterWatermark } from '../../src/analytics/sales-watermark';
-import type { Database } from '../../src/db/database';
+import { queryRows, type Database } from '../../src/db/database';
+import { sql } from '../../src/db/sql';
 import { inSnapshot } from '../../src/db/transaction';
 import { casesFor } from '../support/fuzz';
 import { createTestDatabase } from '../support/databases';
@@ -30,9 +31,10 @@ async function expectExact(): Promise<void> {
 /** Counts the order items after the watermark. */
 function countAfterWatermark(): Promise<number> {
   return inSnapshot(db, async (trx) => {
-    const sql = `select count(*) as count ${linesAfterWatermark}`;
-    const watermark = (await getWatermark(trx)) as never;
-    return (await trx.raw<{ rows: [{ count: number }] }>(sql, watermark)).rows[0].count;
+    const watermark = await getWatermark(trx);
+    const statement = sql`select count(*) as count ${linesAfterWatermark(watermark)}`;
+    const [row] = await queryRows<{ count: number }>(trx, statement);
+    return row!.count;
   });
 }
 
