@@ -3,7 +3,8 @@ import { mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promise
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfig, type Config } from '../config';
-import { openDatabase, type DatabaseAddress } from '../db/database';
+import { openDatabase, queryRows, type DatabaseAddress } from '../db/database';
+import { sql } from '../db/sql';
 import { backUpCluster } from '../embedded-postgres/base-backup';
 import { reachDatabase } from '../process/reach-database';
 import { holdLease } from '../retention/lease';
@@ -80,10 +81,10 @@ async function createUnfinished(to: string): Promise<string> {
 async function copyData(address: DatabaseAddress, config: Config, to: string): Promise<BackupManifest> {
   const db = openDatabase(address, { applicationName: 'backup', connectionsMax: 2 });
   try {
-    const { rows } = await db.raw<{ rows: [{ version: string; isPruned: boolean }] }>(
-      `select current_setting('server_version') as version, to_regclass('retention') is not null as "isPruned"`,
-    );
-    const [{ version, isPruned }] = rows;
+    const statement = sql`
+      select current_setting('server_version') as version, to_regclass('retention') is not null as "isPruned"`;
+    const [row] = await queryRows<{ version: string; isPruned: boolean }>(db, statement);
+    const { version, isPruned } = row!;
     const copy = async () => {
       const cluster = await realpath(join(config.dataDir, parts.cluster));
       await backUpCluster(address, cluster, join(to, parts.cluster));

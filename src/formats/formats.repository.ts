@@ -1,7 +1,8 @@
 import type { Knex } from 'knex';
+import { changeRows, queryRows, type Database } from '../db/database';
 import { takeLock } from '../db/locks';
-import type { Database } from '../db/database';
-import { readBounded, type Found } from '../db/page';
+import { boundedPageSql, type Found } from '../db/page';
+import { allOf, sql } from '../db/sql';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
 import type { PartnerScope } from '../shared/caller';
 
@@ -37,16 +38,13 @@ export const defaultFormatName = 'default';
 /** Lists formats by partner and name. */
 export function listPartnerFormats(db: Database, listing: FormatListing): Promise<Found<FormatRow>[]> {
   const { scope, partnerName, after, limit } = listing;
-  const query = selectFormats(db)
-    .orderBy(['partner_name', 'format_name'])
-    .limit(limit + 1);
-  for (const name of [scope ?? undefined, partnerName]) {
-    if (name !== undefined) void query.where('partner_name', name);
-  }
-  if (after) {
-    void query.whereRaw('(partner_name, format_name) > (?, ?)', [after.partnerName, after.formatName]);
-  }
-  return readBounded<FormatRow>(db, query, limit);
+  const conditions = [scope ?? undefined, partnerName]
+    .filter((name) => name !== undefined)
+    .map((name) => sql`partner_name = ${name}`);
+  if (after) conditions.push(sql`(partner_name, format_name) > (${after.partnerName}, ${after.formatName})`);
+  const rows = sql`
+    ${selectFormats} where ${allOf(conditions)} order by partner_name, format_name limit ${limit + 1}`;
+  return queryRows<Found<FormatRow>>(db, boundedPageSql(rows, limit));
 }
 
 export async function findFormat(
@@ -56,11 +54,14 @@ export async function findFormat(
 ): Promise<FormatRow | null> {
   // PostgreSQL has no NUL.
   if (formatName.includes('\0')) return null;
-  const row = await selectFormats(db)
-    .where({ 'partner_formats.partner_id': partnerId, format_name: formatName })
-    .first<FormatRow | undefined>();
-  return row ?? null;
+  const statement = sql`${selectFormats} where partner_id = ${partnerId} and format_name = ${formatName}`;
+  const [format] = await queryRows<FormatRow>(db, statement);
+  return format ?? null;
 }
+
+const selectFormats = sql`
+  select format_name, partner_name, definition, partner_formats.created_at, partner_formats.updated_at
+  from partner_formats join partners using (partner_id)`;
 
 /** Finds a format by the name of its partner. */
 export async function findFormatOf(
@@ -79,18 +80,6 @@ export async function isFormatName(db: Database, formatName: string): Promise<bo
   return (await db('partner_formats').where('format_name', formatName).first('format_name')) !== undefined;
 }
 
-function selectFormats(db: Database): Knex.QueryBuilder {
-  return db('partner_formats')
-    .join('partners', 'partners.partner_id', 'partner_formats.partner_id')
-    .select(
-      'format_name',
-      'partner_name',
-      'definition',
-      'partner_formats.created_at',
-      'partner_formats.updated_at',
-    );
-}
-
 /**
  * Creates a format, or replaces the one of this name. The caller has locked the partner against removal.
  * @returns whether it is stored: false if the partner has `formatsMax` others
@@ -103,16 +92,16 @@ export async function upsertFormat(
   // Concurrent requests for the partner count one after the other, also while it has no format. They share the lock of its row,
   // which a removal or a merge of the partner has before any format.
   await takeLock(trx, 'formats', partnerId);
-  const { rowCount } = await trx.raw<{ rowCount: number }>(
-    `insert into partner_formats (partner_id, format_name, definition)
-     select :partnerId, :name, cast(:definition as json)
+  const stored = await changeRows(
+    trx,
+    sql`insert into partner_formats (partner_id, format_name, definition)
+     select ${partnerId}, ${name}, cast(${JSON.stringify(definition)} as json)
      where (
-       select count(*) from partner_formats where partner_id = :partnerId and format_name <> :name
-     ) < :formatsMax
+       select count(*) from partner_formats where partner_id = ${partnerId} and format_name <> ${name}
+     ) < ${formatsMax}
      on conflict (partner_id, format_name) do update set definition = excluded.definition, updated_at = now()`,
-    { partnerId, name, definition: JSON.stringify(definition), formatsMax },
   );
-  return rowCount > 0;
+  return stored > 0;
 }
 
 /** Deletes a format unless a source names it. @returns the name of that source */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { raw, sql } from '../db/sql';
 import type { Caller } from '../shared/caller';
 import { unauthorized } from '../shared/errors';
 
@@ -58,13 +58,14 @@ export type KeyInUse = Pick<
   'api_key_id' | 'key_name' | 'partner_name' | 'is_read_only' | 'expires_at'
 >;
 
+const isInUse = raw('revoked_at is null and (expires_at is null or expires_at > now())');
+
 /** Finds a key that is neither revoked nor expired. */
 export async function findKeyInUse(db: Database, digest: Buffer): Promise<KeyInUse | undefined> {
   const [key] = await queryRows<KeyInUse>(
     db,
     sql`select api_key_id, key_name, partner_name, is_read_only, expires_at from api_keys
-     where key_digest in (${digest}, ${limitedDigest(digest)}) and revoked_at is null
-       and (expires_at is null or expires_at > now())`,
+     where key_digest in (${digest}, ${limitedDigest(digest)}) and ${isInUse}`,
     true,
   );
   return key;
@@ -93,26 +94,20 @@ export async function requireKeyInUse(
 }
 
 export async function hasKeyInUse(db: Database): Promise<boolean> {
-  return (await inUse(db).first('api_key_id')) !== undefined;
-}
-
-/** Selects the keys that are neither revoked nor expired. */
-function inUse(db: Database) {
-  return db<ApiKeyRow>('api_keys')
-    .where('revoked_at', null)
-    .whereRaw('(expires_at is null or expires_at > now())');
+  const statement = sql`select from api_keys where ${isInUse} limit 1`;
+  return (await queryRows(db, statement)).length > 0;
 }
 
 /** Sets `last_used_at`, at most once a minute per key. Skips rows that another process is writing. */
 export async function recordKeyUse(db: Database, keyIds: number[]): Promise<void> {
-  await db.raw(
-    `update api_keys set last_used_at = now()
+  await changeRows(
+    db,
+    sql`update api_keys set last_used_at = now()
      where api_key_id in (
        select api_key_id from api_keys
-       where api_key_id = any (?) and (last_used_at is null or last_used_at <= now() - interval '1 minute')
+       where api_key_id = any (${keyIds}) and (last_used_at is null or last_used_at <= now() - interval '1 minute')
        for update skip locked
      )`,
-    [keyIds],
   );
 }
 

@@ -1,5 +1,6 @@
 import { ConfigError } from '../shared/settings';
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import type { Log } from '../shared/log';
 
 const keyCharactersMin = 16;
@@ -22,8 +23,7 @@ export async function refuseShortKeys(db: Database, apiKeys: readonly string[], 
 }
 
 async function hasData(db: Database): Promise<boolean> {
-  const { rows } = await db.raw<{ rows: [{ hasData: boolean }] }>(
-    'select exists (select from partners) or exists (select from orders) as "hasData"',
-  );
-  return rows[0].hasData;
+  const statement = sql`select exists (select from partners) or exists (select from orders) as "hasData"`;
+  const [row] = await queryRows<{ hasData: boolean }>(db, statement);
+  return row!.hasData;
 }

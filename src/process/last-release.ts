@@ -1,11 +1,12 @@
-import type { Database } from '../db/database';
+import { changeRows, queryRows, type Database } from '../db/database';
+import { raw, sql } from '../db/sql';
 import { queuedRunAttempts } from '../runs/queue.repository';
 
 /** One statement takes a tenth of a second. */
 const deliveriesPerStatement = 1_000;
 
 /** Queued runs, and runs in progress from the queue in case that their process dies. */
-const adoptRunsSql = `
+const adoptRunsSql = sql`
   with queued as (
     select job_id from validation_jobs where queued_at is not null
     union all
@@ -13,19 +14,19 @@ const adoptRunsSql = `
     where status = 'running' and exists (select from graphile_worker.jobs where key = 'run ' || job_id)
   )
   update validation_jobs as job
-  set run_requested_at = coalesce(queued_at, started_at), attempts_left = :queuedRunAttempts, run_partner_id = partner_id
+  set run_requested_at = coalesce(queued_at, started_at), attempts_left = ${raw(queuedRunAttempts)}, run_partner_id = partner_id
   from queued, feeds
   where job.job_id = queued.job_id and feeds.feed_id = job.feed_id and run_requested_at is null`;
 
 /** A delivery that is locked longer is orphaned. */
-const unlockDeliveriesSql = `
+const unlockDeliveriesSql = sql`
   select graphile_worker.force_unlock_workers(array(
     select distinct locked_by from graphile_worker.jobs
     where task_identifier = 'send_webhook' and locked_at < now() - interval '1 minute'
   ))`;
 
 /** `complete_jobs` skips locked jobs, and returns the removed ones. */
-const moveDeliveriesSql = `
+const moveDeliveriesSql = sql`
   insert into webhook_deliveries
     (webhook_endpoint_id, message_id, event_type, happened_at, content, attempts, next_attempt_at)
   select cast(payload ->> 'endpoint_id' as bigint), payload ->> 'message_id', payload ->> 'type',
@@ -33,7 +34,7 @@ const moveDeliveriesSql = `
   from graphile_worker.complete_jobs(array(
     select id from graphile_worker.jobs
     where task_identifier = 'send_webhook' and locked_at is null
-    order by run_at limit :max
+    order by run_at limit ${raw(deliveriesPerStatement)}
   ))`;
 
 /**
@@ -43,16 +44,10 @@ const moveDeliveriesSql = `
  * release: the first claim of a run counts. To be removed together with that schema.
  */
 export async function takeOverFromLastRelease(db: Database): Promise<void> {
-  const { rows } = await db.raw<{ rows: [{ is_there: boolean }] }>(
-    "select to_regclass('graphile_worker.jobs') is not null as is_there",
-  );
-  if (!rows[0].is_there) return;
-  await db.raw(adoptRunsSql, { queuedRunAttempts });
-  await db.raw(unlockDeliveriesSql);
-  let moved: number;
-  do {
-    ({ rowCount: moved } = await db.raw<{ rowCount: number }>(moveDeliveriesSql, {
-      max: deliveriesPerStatement,
-    }));
-  } while (moved === deliveriesPerStatement);
+  const statement = sql`select to_regclass('graphile_worker.jobs') is not null as is_there`;
+  const [row] = await queryRows<{ is_there: boolean }>(db, statement);
+  if (!row!.is_there) return;
+  await changeRows(db, adoptRunsSql);
+  await queryRows(db, unlockDeliveriesSql);
+  while ((await changeRows(db, moveDeliveriesSql)) === deliveriesPerStatement);
 }

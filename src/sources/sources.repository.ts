@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { changeRows, queryRows, type Database } from '../db/database';
-import { readBounded, type Found } from '../db/page';
-import { raw, sql } from '../db/sql';
+import { boundedPageSql, type Found } from '../db/page';
+import { allOf, sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import { publishEventsSql } from '../events/outbox';
 import { failingAfter } from '../partners/attention';
@@ -40,31 +40,21 @@ interface SourceListing {
 /** Maximum number of sources of a partner. */
 export const sourcesMax = 100;
 
-const shownColumns = [
-  'source_id',
-  'source_name',
-  'partner_name',
-  'definition',
-  'failures_in_a_row',
-  'next_slot_at',
-  'last_feed_id',
-  'sources.created_at',
-  'sources.updated_at',
-];
+const selectSources = sql`
+  select source_id, source_name, partner_name, definition, failures_in_a_row, next_slot_at, last_feed_id, sources.created_at,
+    sources.updated_at
+  from sources join partners using (partner_id)`;
 
 /** Lists sources by partner and name. */
 export function listSources(db: Database, listing: SourceListing): Promise<Found<SourceRow>[]> {
   const { scope, partnerName, after, limit } = listing;
-  const query = selectSources(db)
-    .orderBy(['partner_name', 'source_name'])
-    .limit(limit + 1);
-  for (const name of [scope ?? undefined, partnerName]) {
-    if (name !== undefined) void query.where('partner_name', name);
-  }
-  if (after) {
-    void query.whereRaw('(partner_name, source_name) > (?, ?)', [after.partnerName, after.sourceName]);
-  }
-  return readBounded<SourceRow>(db, query, limit);
+  const conditions = [scope ?? undefined, partnerName]
+    .filter((name) => name !== undefined)
+    .map((name) => sql`partner_name = ${name}`);
+  if (after) conditions.push(sql`(partner_name, source_name) > (${after.partnerName}, ${after.sourceName})`);
+  const rows = sql`
+    ${selectSources} where ${allOf(conditions)} order by partner_name, source_name limit ${limit + 1}`;
+  return queryRows<Found<SourceRow>>(db, boundedPageSql(rows, limit));
 }
 
 export async function findSource(
@@ -74,14 +64,9 @@ export async function findSource(
 ): Promise<SourceRow | null> {
   // PostgreSQL has no NUL.
   if (sourceName.includes('\0')) return null;
-  const row = await selectSources(db)
-    .where({ 'sources.partner_id': partnerId, source_name: sourceName })
-    .first<SourceRow | undefined>();
-  return row ?? null;
-}
-
-function selectSources(db: Database): Knex.QueryBuilder {
-  return db('sources').join('partners', 'partners.partner_id', 'sources.partner_id').select(shownColumns);
+  const statement = sql`${selectSources} where partner_id = ${partnerId} and source_name = ${sourceName}`;
+  const [source] = await queryRows<SourceRow>(db, statement);
+  return source ?? null;
 }
 
 /** What is stored of a source before it is replaced. */
@@ -166,8 +151,6 @@ export async function countFailing(db: Database): Promise<number> {
 export async function publishSourceFailed(db: Database, sourceId: number): Promise<void> {
   const event = sql`
     select 'source.failed' as event_type, partner_name, to_json(source) as content
-    from (
-      select ${raw(shownColumns.join(', '))} from sources join partners using (partner_id) where source_id = ${sourceId}
-    ) as source`;
+    from (${selectSources} where source_id = ${sourceId}) as source`;
   await queryRows(db, publishEventsSql(event));
 }

@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import type { Database } from '../../src/db/database';
 import { authenticateAny } from '../../src/keys/authenticate';
 import { digestOf, generateKey } from '../../src/shared/key-format';
@@ -180,11 +181,15 @@ describe('the last use of a key', () => {
 
   it('is written after the database was down', async () => {
     const { row } = await startKey('used while down');
-    const raw = jest.fn((...statement: Parameters<Database['raw']>) => service.db.raw(...statement));
-    raw.mockImplementationOnce(() => {
+    const clientOf = jest.fn(() => service.db.client as Knex.Client);
+    clientOf.mockImplementationOnce(() => {
       throw new Error('down');
     });
-    const use = new KeyUse({ raw } as unknown as Database);
+    const use = new KeyUse({
+      get client() {
+        return clientOf();
+      },
+    } as Database);
     use.note((await row()).api_key_id);
     await expect(use.flush()).rejects.toThrow('down');
 
