@@ -2,7 +2,7 @@ import type { Settled } from '../../shared/batcher';
 import type { PartnerScope } from '../../shared/caller';
 import { queryRows, type Database } from '../database';
 import { listOf, raw, sql, type Sql } from '../sql';
-import type { ProductLayout } from './layout-interface';
+import type { ProductLayout, ProductSource } from './layout-interface';
 
 const nothing = () => Promise.resolve();
 
@@ -14,6 +14,9 @@ const isOfScope = (scope: PartnerScope) =>
 /** The name of a product's partner, for a table or query named `products`. */
 export const partnerName =
   '(select partner_name from partners where partners.partner_id = products.partner_id) as partner_name';
+
+/** The table itself. */
+export const plainProducts: ProductSource = { as: (alias) => raw(`products as ${alias}`) };
 
 /** `products` is a table of the database itself. */
 export const plainLayout: ProductLayout = {
@@ -41,7 +44,7 @@ export const plainLayout: ProductLayout = {
     return start;
   },
 
-  productsFor: () => Promise.resolve({ as: (alias) => raw(`products as ${alias}`) }),
+  productsFor: () => Promise.resolve(plainProducts),
   productFor: (_db, productId, scope) =>
     Promise.resolve({
       as: (alias) =>

@@ -1,6 +1,6 @@
 import { queryRows, type Database } from '../../db/database';
 import type { ProductSource } from '../../db/layout/layout-interface';
-import { productsFor } from '../../db/layout/product-layout';
+import { plainProducts } from '../../db/layout/plain';
 import { readPart } from '../../db/layout/shard-reads';
 import { allOf, raw, sql, type Sql } from '../../db/sql';
 import { formatMicros, type Micros } from '../point-in-time';
@@ -42,17 +42,16 @@ const isAfter =
     ]);
 
 /** Lists products of a plain table. */
-export async function listPlainAsOf(
+export function listPlainAsOf(
   db: Database,
   moment: KnownMoment,
   filter: FilterAsOf,
   page: PageAsOf,
 ): Promise<ProductRow[]> {
   const { afterProductId, limit } = page;
-  const products = await productsFor(db, moment.partnerId, raw('true'));
   const statement = productsAt(
     moment,
-    products,
+    plainProducts,
     isAfter(afterProductId, page),
     valuesOf(filter, 'in_force'),
     limit,
