@@ -141,17 +141,31 @@ export async function queryRows<Row>(db: Database, statement: Sql, isPrepared = 
   return (await execute<Row>(db, statement, isPrepared)).rows;
 }
 
+/** Executes a statement with another timeout than that of the pool, and returns its rows. Never prepares it. */
+export async function queryRowsWithin<Row>(
+  db: Database,
+  milliseconds: number,
+  statement: Sql,
+): Promise<Row[]> {
+  return (await execute<Row>(db, statement, false, milliseconds)).rows;
+}
+
 /** Executes a statement. @returns the number of rows that it has changed */
 export async function changeRows(db: Database, statement: Sql): Promise<number> {
   return (await execute(db, statement, false)).rowCount!;
 }
 
 /** Knex's query builder takes longer than the rest of a request that reads one row. */
-function execute<Row>(db: Database, { sql, bindings }: Sql, isPrepared: boolean): Promise<Executed<Row>> {
+function execute<Row>(
+  db: Database,
+  { sql, bindings }: Sql,
+  isPrepared: boolean,
+  milliseconds?: number,
+): Promise<Executed<Row>> {
   const { client, isTransaction = false } = db as { client: Knex.Client; isTransaction?: boolean };
   const position = (text: string) => client.positionBindings(text) as string;
   const prepared = isPrepared && !isTransaction ? prepareStatement(sql, position) : undefined;
-  return executeStatement(db, prepared ?? { text: position(sql) }, bindings);
+  return executeStatement(db, prepared ?? { text: position(sql) }, bindings, milliseconds);
 }
 
 type Executed<Row> = Pick<QueryResult, 'rowCount'> & { rows: Row[] };
@@ -161,11 +175,11 @@ async function executeStatement<Row>(
   db: Database,
   statement: { text: string } | PreparedStatement,
   bindings: readonly SqlValue[],
+  milliseconds?: number,
 ): Promise<Executed<Row>> {
   const client = db.client as Knex.Client;
   const connection = await connectionOf(db);
   const settings = settingsOf.get(connection)!;
-  const { queryMilliseconds } = settings;
   const { text } = statement;
   const prepared = settings.preparesStatements && 'name' in statement ? statement : undefined;
   let fault: NameFault | undefined;
@@ -176,7 +190,7 @@ async function executeStatement<Row>(
       name: prepared?.name,
       text,
       values: bindings as unknown[],
-      query_timeout: queryMilliseconds,
+      query_timeout: milliseconds ?? settings.queryMilliseconds,
     };
     return await connection.query<Row & QueryResultRow>(query);
   } catch (error) {

@@ -1,12 +1,13 @@
 import { databaseTimeouts } from './transaction';
-import type { Database } from './database';
+import { queryRowsWithin, type Database } from './database';
+import { raw, sql } from './sql';
 
 /**
  * Tables that this account may analyze, each with its first column, with twice the pages or rows that the last ANALYZE, VACUUM or index
  * build has counted, at least eight or a thousand more. Of rows that are being loaded, a table has the pages before their commit, and
  * is counted again after it.
  */
-const grownSql = `
+const grownSql = sql`
   select format('%I.%I', nspname, relname) as name, (
     select quote_ident(attname) from pg_attribute
     where attrelid = pg_class.oid and attnum > 0 and not attisdropped order by attnum limit 1
@@ -29,14 +30,14 @@ const findMilliseconds = 1_000;
  * @returns the names of the tables
  */
 export async function analyzeGrownTables(db: Database): Promise<string[]> {
-  const { rows } = await db
-    .raw<{ rows: { name: string; column: string }[] }>(grownSql)
-    .options({ query_timeout: findMilliseconds });
+  const rows = await queryRowsWithin<{ name: string; column: string }>(db, findMilliseconds, grownSql);
   for (const { name, column } of rows) {
     // Another process, or autovacuum, may be analyzing it.
-    await db
-      .raw(`analyze (skip_locked) ${name} (${column})`)
-      .options({ query_timeout: databaseTimeouts.bulkMilliseconds });
+    await queryRowsWithin(
+      db,
+      databaseTimeouts.bulkMilliseconds,
+      sql`analyze (skip_locked) ${raw(name)} (${raw(column)})`,
+    );
   }
   return rows.map(({ name }) => name);
 }

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../shared/log';
 import { startPeriodicTask, type PeriodicTask } from '../shared/periodic-task';
-import { openDatabase, type Database } from './database';
+import { openDatabase, queryRowsWithin, type Database } from './database';
 import type { Preparing } from './prepared-statements';
 import { LagMeter } from './lag-meter';
+import { sql } from './sql';
 
 interface ReplicaConfig {
   url: string;
@@ -33,7 +34,7 @@ interface ServerState {
 }
 
 /** Without pg_read_all_stats, the received timeline is null; the control data have it after the next checkpoint. */
-const stateSql = `
+const stateSql = sql`
   select pg_is_in_recovery() as "isReplica",
     'system ' || (select system_identifier from pg_control_system()) ||
     ', database ' || (select oid from pg_database where datname = current_database()) ||
@@ -51,13 +52,11 @@ const stateSql = `
 
 /** @throws Error after `checkTimeoutMilliseconds`; the statement itself ends then too */
 async function stateOf(db: Database): Promise<ServerState> {
-  const state = db
-    .raw<{ rows: [ServerState] }>(stateSql)
-    .options({ query_timeout: checkTimeoutMilliseconds });
+  const state = queryRowsWithin<ServerState>(db, checkTimeoutMilliseconds, stateSql);
   const late = sleep(checkTimeoutMilliseconds, undefined, { ref: false });
-  const result = await Promise.race([state, late]);
-  if (!result) throw new Error('no response in time');
-  return result.rows[0];
+  const rows = await Promise.race([state, late]);
+  if (!rows) throw new Error('no response in time');
+  return rows[0]!;
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
+import { queryRows, queryRowsWithin } from '../db/database';
 import { raw, sql, type Sql } from '../db/sql';
 import { revertEffects, type EffectPage, type RunChange } from './change-effects';
 import { etlWorkMemMegabytes } from './staging';
@@ -51,15 +51,12 @@ export async function countRevert(
   );
   const effects = await revertEffects(trx, change, 'to count');
   const isAfter = sql`is_done and product_id > ${page.afterProduct}`;
-  const { sql: text, bindings } = revertCountsSql(
+  const statement = revertCountsSql(
     sql`(${effects}) as reverted`,
     sql`, ${firstSql(isAfter, page.limit + 1)} as "revertedIds",
     ${firstSql(raw('is_needed and is_changed_since'), page.conflictsMax)} as "conflictIds"`,
   );
-  // Longer than the timeout of the pool, which `queryRows` has.
-  const { rows } = await trx
-    .raw<{ rows: [RevertCounts & FirstProducts] }>(text, bindings as Knex.RawBinding[])
-    .options({ query_timeout: countMilliseconds });
-  const { revertedIds, conflictIds, ...counts } = rows[0];
+  const [found] = await queryRowsWithin<RevertCounts & FirstProducts>(trx, countMilliseconds, statement);
+  const { revertedIds, conflictIds, ...counts } = found!;
   return { counts, revertedIds, conflictIds };
 }

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
+import { changeRows, queryRows, queryRowsWithin, type Database } from '../db/database';
 import { sql } from '../db/sql';
 import { databaseTimeouts, inTransaction } from '../db/transaction';
 import { openRawFile } from '../etl/raw-file';
@@ -28,14 +28,14 @@ export async function listOrderedOffsets(
   files: readonly ExpiredFile[],
 ): Promise<Map<number, number[]>> {
   if (files.length === 0) return new Map();
-  const { rows } = await inTransaction(db, 'bulk', (trx) =>
-    trx
-      .raw<{ rows: { feedId: number; offsets: number[] }[] }>(
-        `select feed_id as "feedId", array_agg(distinct record_offset) as offsets from order_items
-         where feed_id = any (?) and record_offset is not null group by feed_id`,
-        [files.map(({ feedId }) => feedId)],
-      )
-      .options({ query_timeout: databaseTimeouts.bulkMilliseconds }),
+  const feedIds = files.map(({ feedId }) => feedId);
+  const rows = await inTransaction(db, 'bulk', (trx) =>
+    queryRowsWithin<{ feedId: number; offsets: number[] }>(
+      trx,
+      databaseTimeouts.bulkMilliseconds,
+      sql`select feed_id as "feedId", array_agg(distinct record_offset) as offsets from order_items
+         where feed_id = any (${feedIds}) and record_offset is not null group by feed_id`,
+    ),
   );
   return new Map(rows.map(({ feedId, offsets }) => [feedId, offsets.map(Number)]));
 }
