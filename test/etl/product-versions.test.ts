@@ -194,7 +194,8 @@ describe('the withdrawal of one product', () => {
     await service.db('catalog_versions').whereNotNull('partner_id').delete();
     await withoutHistory(service, (trx) => trx('products').update({ run_id: null }));
 
-    for (const productId of ['PR00001', 'PR00002']) {
+    const { items } = (await service.api.get('/products?sort_by=product_id&order=asc')).body;
+    for (const { product_id: productId } of items as { product_id: string }[]) {
       expect((await service.api.post(`/products/${productId}/withdraw`)).status).toBe(200);
     }
     await service.api.loadFeed(csvOf(tent), 'First');
