@@ -1,6 +1,36 @@
 import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
+/** There are none, so that the rule on assignments to them, one of the slowest, has nothing to find. */
+const enums = 'TSEnumDeclaration';
+
+/** The two layouts of products are told apart in their own room, and in the room of the pages that cannot be one. */
+const layouts = {
+  selector: 'Identifier[name=/^is(Distributed|Sharded)$/], CallExpression[callee.property.name="choose"]',
+  message:
+    'Do not ask how products are stored: call an operation of src/db/layout/product-layout.ts, or add one to both layouts.',
+};
+
+/** Statements of knex. Only a value of its builder may be a text, without bindings: `update({ at: db.raw('now()') })`. */
+const rawStatements = {
+  selector:
+    ':matches(:not(Property, CallExpression) > *, [arguments.length>1])CallExpression[callee.property.name="raw"]',
+  message:
+    'Write the statement by sql`…` with its values in place, and give it to queryRows or changeRows: docs/decisions/0061-one-style-of-sql.md.',
+};
+
+const advisoryLocks = {
+  selector: ':matches(Literal[value=/pg_\\w*advisory/], TemplateElement[value.raw=/pg_\\w*advisory/])',
+  message:
+    'Take the lock by takeLock, tryLock, lockSql or tryLockSql of src/db/locks.ts: docs/decisions/0062-take-locks-by-one-file.md.',
+};
+
+/** Replaces what is restricted in these files: of several that match, the last one counts. */
+const restrictSyntax = (files, ...restrictions) => ({
+  files,
+  rules: { 'no-restricted-syntax': ['error', enums, ...restrictions] },
+});
+
 export default tseslint.config(
   {
     ignores: [
@@ -34,8 +64,7 @@ export default tseslint.config(
       '@typescript-eslint/only-throw-error': 'off',
       // Counting by code points is what the specification's limits mean.
       '@typescript-eslint/no-misused-spread': 'off',
-      // There are no enums, so that the rule on assignments to them, one of the slowest, has nothing to find.
-      'no-restricted-syntax': ['error', 'TSEnumDeclaration'],
+      'no-restricted-syntax': ['error', enums],
       '@typescript-eslint/no-unsafe-enum-assignment': 'off',
       // What an operation without parameters has, by the types made from the document.
       '@typescript-eslint/no-generated-empty-object-type': 'off',
@@ -68,23 +97,10 @@ export default tseslint.config(
       ],
     },
   },
-  {
-    // The two layouts of products are told apart in their own room, and in the room of the pages that cannot be one.
-    files: ['src/**'],
-    ignores: ['src/db/layout/**', 'src/products/pages/**'],
-    rules: {
-      'no-restricted-syntax': [
-        'error',
-        'TSEnumDeclaration',
-        {
-          selector:
-            'Identifier[name=/^is(Distributed|Sharded)$/], CallExpression[callee.property.name="choose"]',
-          message:
-            'Do not ask how products are stored: call an operation of src/db/layout/product-layout.ts, or add one to both layouts.',
-        },
-      ],
-    },
-  },
+  restrictSyntax(['src/**'], layouts, rawStatements, advisoryLocks),
+  restrictSyntax(['src/db/layout/**', 'src/products/pages/**'], rawStatements, advisoryLocks),
+  restrictSyntax(['src/db/locks.ts', 'src/db/functions/**'], layouts, rawStatements),
+  restrictSyntax(['src/jobs/**', 'src/runs/**'], layouts),
   {
     // Its packages are installed by `make bench-peers` only: without them, there are no types to check.
     files: ['scripts/bench/peers/*.ts'],

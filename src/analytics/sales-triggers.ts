@@ -34,7 +34,8 @@ export function enableSalesTriggers(db: Database): Promise<SalesTrigger[]> {
   return inTransaction(db, 'request', async (trx) => {
     const disabled = await listDisabledTriggers(trx);
     for (const { trigger, table } of disabled) {
-      await trx.raw('alter table ?? enable always trigger ??', [table, trigger]);
+      const name = raw(`"${trigger.replaceAll('"', '""')}"`);
+      await queryRows(trx, sql`alter table ${raw(table)} enable always trigger ${name}`);
     }
     return disabled;
   });

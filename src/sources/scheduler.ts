@@ -1,4 +1,5 @@
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 import { inTransaction } from '../db/transaction';
 import type { Log } from '../shared/log';
 import { FetchFailure } from './fetch-failure';
@@ -89,6 +90,6 @@ function retryAfter(now: Date): Date {
 const isRetry = (slotAt: Date) => slotAt.getTime() % minuteMilliseconds !== 0;
 
 async function databaseTime(db: Database): Promise<Date> {
-  const { rows } = await db.raw<{ rows: [{ now: Date }] }>('select clock_timestamp() as now');
-  return rows[0].now;
+  const [row] = await queryRows<{ now: Date }>(db, sql`select clock_timestamp() as now`);
+  return row!.now;
 }

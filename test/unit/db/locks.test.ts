@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { lockKeyOf, lockKinds, onlyLock, tryLockSql } from '../../../src/db/locks';
 import { raw } from '../../../src/db/sql';
@@ -42,15 +42,4 @@ describe('the key of an advisory lock', () => {
     expect(lockKeyOf('partner', 2n ** 55n - 1n)).toBe(0x7fff_ffff_ffff_ff03n);
     expect(lockKeyOf('partner', -(2n ** 55n))).toBe(-(2n ** 63n) + 3n);
   });
-});
-
-it('all advisory locks are taken by the functions of one file: others call these', () => {
-  const sources = readdirSync(join(project, 'src'), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !name.startsWith('runs/'))
-    .map((name) => `src/${name}`)
-    .filter((path) => path !== file);
-
-  expect(sources.length).toBeGreaterThan(100);
-  const takesLocks = (path: string) => /pg_\w*advisory/.test(readFileSync(join(project, path), 'utf8'));
-  expect(sources.filter(takesLocks)).toEqual([]);
 });
