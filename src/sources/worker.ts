@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { closeMilliseconds } from '../db/database';
+import { startClaimingWorker, type ClaimingWorker } from '../shared/claiming-worker';
 import { startPeriodicTask } from '../shared/periodic-task';
 import { checkAttention } from '../partners/keep-attention';
 import {
@@ -17,9 +16,6 @@ import { noticeStalePartners } from './stale-partners.repository';
 /** Concurrent fetches of a process: they mostly wait for servers. */
 export const concurrentFetches = 8;
 
-/** At shutdown, fetches in progress may take this long; then they are aborted, and another worker repeats them. */
-const fetchStopMilliseconds = 5_000;
-
 const failurePauseMilliseconds = 2_000;
 const removalMilliseconds = 60_000;
 
@@ -30,14 +26,9 @@ const staleMilliseconds = 60_000;
 const attentionMilliseconds = 60_000;
 const partnersPerCheck = 1_000;
 
-interface SourceWorker {
-  /** Drains: claims nothing more, and waits for fetches in progress for some seconds. Safe to call again. */
-  stop(): Promise<void>;
-}
-
 interface SourceWorkerOptions {
   shutdownSeconds: number;
-  /** Interval of polling for due sources and fetches, as not every pooler passes notifications on. */
+  /** Interval of polling for due sources and fetches. */
   pollMilliseconds?: number;
   /** Seconds over which starts are spread. */
   spread?: number;
@@ -49,10 +40,8 @@ interface SourceWorkerOptions {
 export function startSourceWorker(
   context: FetchContext,
   { shutdownSeconds, pollMilliseconds = 500, spread, partnerStaleDays }: SourceWorkerOptions,
-): SourceWorker {
+): ClaimingWorker {
   const { db, log } = context;
-  const stopping = new AbortController();
-  const fetching = new Set<Promise<void>>();
   const claims = new RoundRobinClaims(db);
   let othersWait = false;
 
@@ -69,22 +58,18 @@ export function startSourceWorker(
     scheduleDue(db, { spread, log }),
   );
   const removal = repeat('remove old fetches', removalMilliseconds, () => removeOldFetches(db));
-  // The end of each fetch wakes it.
-  const claiming = repeat('claim fetches of sources', pollMilliseconds, async () => {
-    const free = concurrentFetches - fetching.size;
-    othersWait = free === 0 && (await isPartnerWaiting(db));
-    if (free === 0) return;
-    for (const claim of await claims.claim(free)) {
-      const fetched = fetchWithLease(claim, { ...context, othersWait: () => othersWait }, stopping.signal)
-        .catch((error: unknown) =>
-          log.warn({ err: error, fetch: claim.fetch_number }, 'failed to process a fetch'),
-        )
-        .finally(() => {
-          fetching.delete(fetched);
-          claiming.wake();
-        });
-      fetching.add(fetched);
-    }
+  const worker = startClaimingWorker({
+    pollMilliseconds,
+    shutdownSeconds,
+    async claim(inProgress) {
+      const free = concurrentFetches - inProgress;
+      othersWait = free === 0 && (await isPartnerWaiting(db));
+      return free === 0 ? [] : claims.claim(free);
+    },
+    execute: (claim, signal) => fetchWithLease(claim, { ...context, othersWait: () => othersWait }, signal),
+    onClaimError: (error) => log.warn({ err: error }, 'failed to claim fetches of sources'),
+    onError: (error, { fetch_number }) =>
+      log.warn({ err: error, fetch: fetch_number }, 'failed to process a fetch'),
   });
 
   const staleness = repeat('look for stale partners', staleMilliseconds, async () => {
@@ -95,20 +80,12 @@ export function startSourceWorker(
   const attention = repeat('check what needs attention', attentionMilliseconds, async () => {
     checkedPartner = await checkAttention(db, checkedPartner, partnersPerCheck);
   });
-  const tasks = [scheduling, removal, claiming, staleness, attention];
-
-  const ended = async (milliseconds: number) => {
-    await Promise.race([Promise.all(fetching), sleep(milliseconds, undefined, { ref: false })]);
+  const tasks = [scheduling, removal, staleness, attention, worker];
+  return {
+    async stop() {
+      await Promise.all(tasks.map((task) => task.stop()));
+    },
   };
-  const end = async () => {
-    await Promise.all(tasks.map((task) => task.stop()));
-    await ended(Math.min(fetchStopMilliseconds, shutdownSeconds * 1000));
-    stopping.abort();
-    // A fetch that is not released by then is repeated when its lease has expired.
-    await ended(closeMilliseconds);
-  };
-  let stopped: Promise<void> | undefined;
-  return { stop: () => (stopped ??= end()) };
 }
 
 /** Renews the lease three times within its length: a database that responds slowly once does not end it. */
