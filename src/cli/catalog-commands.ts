@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { cursor, inCallersFolder, nonEmpty, wholeNumber } from './arguments';
-import { listFeeds, listPartners } from './feed-lists';
-import { deleteFormat, listFormats, saveFormat, showFormat } from './formats';
-import { listOrders, listProducts } from './lists';
+import { showFeeds, showPartners } from './feed-lists';
+import { requestFormatDeletion, listFormats, saveFormat, showFormat } from './formats';
+import { showOrders, showProducts } from './lists';
 import type { Work } from './session';
 
 /** Starts the work of a command. */
@@ -23,8 +23,8 @@ export function addCatalogCommands(program: Command, start: Start): void {
     .option('--order <ORDER>', 'asc or desc')
     .option('--limit <N>', 'show N products at most', wholeNumber('--limit', 1, 100), 10)
     .option(...cursor)
-    .action((options: Parameters<typeof listProducts>[0], command: Command) =>
-      start(listProducts(options), command),
+    .action((options: Parameters<typeof showProducts>[0], command: Command) =>
+      start(showProducts(options), command),
     );
   program
     .command('orders')
@@ -32,8 +32,8 @@ export function addCatalogCommands(program: Command, start: Start): void {
     .option('--partner <NAME>', 'only orders of this partner')
     .option('--limit <N>', 'show N orders at most', wholeNumber('--limit', 1, 100), 10)
     .option(...cursor)
-    .action((options: Parameters<typeof listOrders>[0], command: Command) =>
-      start(listOrders(options), command),
+    .action((options: Parameters<typeof showOrders>[0], command: Command) =>
+      start(showOrders(options), command),
     );
   program
     .command('feeds')
@@ -47,8 +47,8 @@ export function addCatalogCommands(program: Command, start: Start): void {
     .option('--uploaded-to <TIME>', 'only feeds uploaded before this time')
     .option('--limit <N>', 'show N feeds at most', wholeNumber('--limit', 1, 100), 20)
     .option(...cursor)
-    .action((options: Parameters<typeof listFeeds>[0], command: Command) =>
-      start(listFeeds(options), command),
+    .action((options: Parameters<typeof showFeeds>[0], command: Command) =>
+      start(showFeeds(options), command),
     );
   program
     .command('partners')
@@ -56,8 +56,8 @@ export function addCatalogCommands(program: Command, start: Start): void {
     .option('--name <BEGINNING>', 'only partners whose name begins with this text')
     .option('--limit <N>', 'show N partners at most', wholeNumber('--limit', 1, 100), 20)
     .option(...cursor)
-    .action((options: Parameters<typeof listPartners>[0], command: Command) =>
-      start(listPartners(options), command),
+    .action((options: Parameters<typeof showPartners>[0], command: Command) =>
+      start(showPartners(options), command),
     );
 }
 
@@ -92,7 +92,7 @@ export function addFormatCommands(program: Command, start: Start, env: NodeJS.Pr
     );
   ofFormat('delete', 'delete a format; feeds keep the definition that they were uploaded with')
     .requiredOption(...partner)
-    .action((name: string, options: Parameters<typeof deleteFormat>[1], command: Command) =>
-      start(deleteFormat(name, options), command),
+    .action((name: string, options: Parameters<typeof requestFormatDeletion>[1], command: Command) =>
+      start(requestFormatDeletion(name, options), command),
     );
 }

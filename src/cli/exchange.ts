@@ -19,7 +19,7 @@ export interface StreamedBody {
   onSent(piece: Buffer): void;
 }
 
-export interface Exchange {
+export interface ClientExchange {
   method: 'GET' | 'POST' | 'PUT' | 'DELETE';
   headers: Record<string, string>;
   body?: StreamedBody;
@@ -42,7 +42,7 @@ const continueMilliseconds = 1_000;
 /** Sends one request on a new connection. @throws BodyFailure, SaveFailure, an error of the network, the signal's reason */
 export function exchange(
   target: URL,
-  { method, headers, body, save, signal }: Exchange,
+  { method, headers, body, save, signal }: ClientExchange,
 ): Promise<ServiceResponse> {
   return new Promise((resolve, reject) => {
     const send = target.protocol === 'https:' ? httpsRequest : httpRequest;
@@ -109,7 +109,10 @@ function waitForContinue(request: ClientRequest): Promise<void> {
   });
 }
 
-async function readResponse(response: IncomingMessage, save: Exchange['save']): Promise<ServiceResponse> {
+async function readResponse(
+  response: IncomingMessage,
+  save: ClientExchange['save'],
+): Promise<ServiceResponse> {
   const status = response.statusCode!;
   const headers = response.headers as Record<string, string>;
   if (save && status === 200) {

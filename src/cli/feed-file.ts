@@ -21,7 +21,7 @@ const beginningBytes = 256 * 1024;
 const pieceBytes = 256 * 1024;
 
 /** Opens a regular file, or standard input for `-`. @throws UsageFailure */
-export async function openFeedFile(path: string): Promise<FeedFile> {
+export async function openInputFile(path: string): Promise<FeedFile> {
   if (path === '-') return standardInput(process.stdin);
   const handle = await open(path).catch((error: unknown) => {
     throw cannotRead(path, error);

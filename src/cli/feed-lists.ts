@@ -9,7 +9,7 @@ type ListedFeed = components['schemas']['ListedFeed'];
 type Partner = components['schemas']['Partner'];
 
 /** Lists feeds, the newest first. */
-export function listFeeds(
+export function showFeeds(
   options: PageOptions & { partner?: string; status?: string; uploadedFrom?: string; uploadedTo?: string },
 ): Work {
   const { partner: partner_name, uploadedFrom: uploaded_from, uploadedTo: uploaded_to, ...same } = options;
@@ -21,7 +21,7 @@ export function listFeeds(
 }
 
 /** Lists partners by name. */
-export function listPartners({ name: q, ...page }: PageOptions & { name?: string }): Work {
+export function showPartners({ name: q, ...page }: PageOptions & { name?: string }): Work {
   const query = { q, ...page };
   return async (session) => {
     const partners = await session.service.getList('the request for partners', '/partners', { query });

@@ -48,7 +48,7 @@ export function saveFormat(name: string, path: string, { partner }: PartnerOptio
   };
 }
 
-export function deleteFormat(name: string, { partner }: PartnerOption): Work {
+export function requestFormatDeletion(name: string, { partner }: PartnerOption): Work {
   return async (session) => {
     const what = 'the deletion';
     showOutcome(
@@ -76,7 +76,7 @@ interface FormatRequest extends PartnerOption {
 }
 
 /** Finds a format of a partner. @returns undefined without one of this name. @throws Failure */
-export async function findFormat(
+export async function fetchFormat(
   session: Session,
   named: { name: string; partner: string },
 ): Promise<Format | undefined> {

@@ -3,7 +3,7 @@ import { applyAnswers, isOpen } from '../feed-format/apply-answers';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import { askFor, doubtLines, parseAnswers } from './doubts';
 import { exitCodes, Failure } from './failures';
-import { memoryFile, openFeedFile, type FeedFile } from './feed-file';
+import { memoryFile, openInputFile, type FeedFile } from './feed-file';
 import { countText, printable, printableJson } from './printable';
 import { issuesText, linesText } from './report';
 import { unexpectedResponse } from './service';
@@ -25,7 +25,7 @@ interface InspectionOptions {
 
 export function inspectFile(path: string, options: InspectionOptions & { issues: number }): Work {
   return async (session) => {
-    const file = await openFeedFile(path);
+    const file = await openInputFile(path);
     try {
       const inspection = await inspect(session, file, options);
       let answers = parseAnswers(options.answer ?? [], inspection.doubts);

@@ -7,7 +7,7 @@ import { queryText } from './requests';
 import { unexpectedResponse, type Service } from './service';
 import type { Session } from './session';
 
-export type Job = components['schemas']['Job'];
+export type JobResource = components['schemas']['Job'];
 type RowIssue = components['schemas']['RowIssue'];
 
 /** Long poll for a change of the job; the service allows 60. */
@@ -20,11 +20,11 @@ const eventsSeconds = 5;
 const pathOf = (jobId: string) => `/jobs/${encodeURIComponent(jobId)}`;
 
 /** Starts a run, or joins the one in progress, and follows it to its end. @throws Failure */
-export async function runJob(
+export async function runAndFollow(
   { service, view }: Session,
   jobId: string,
   permissions: { max_withdrawn?: number; allow_older?: boolean },
-): Promise<Job> {
+): Promise<JobResource> {
   const response = await service.ask('the run', {
     method: 'POST',
     path: `${pathOf(jobId)}/run${queryText(permissions)}`,
@@ -44,7 +44,7 @@ export async function runJob(
 export async function followRun(
   { service, view }: Pick<Session, 'service' | 'view'>,
   jobId: string,
-): Promise<Job> {
+): Promise<JobResource> {
   if (await hasNoRun(service, jobId)) {
     throw new Failure(exitCodes.refused, printable(`No run of job ${jobId} was requested.`));
   }
@@ -72,7 +72,7 @@ async function followJob(
   jobId: string,
   view: ProgressView,
   queuedAt?: string,
-): Promise<Job> {
+): Promise<JobResource> {
   let etag: string | undefined;
   for (;;) {
     const headers = etag === undefined ? undefined : { prefer: `wait=${waitSeconds}`, 'if-none-match': etag };
@@ -93,7 +93,7 @@ async function followJob(
 }
 
 /** Tells whether the run that was requested at `queuedAt` was cancelled before it started. */
-function isCancelled({ status, queued_at, started_at }: Job, queuedAt: string): boolean {
+function isCancelled({ status, queued_at, started_at }: JobResource, queuedAt: string): boolean {
   return status !== 'running' && queued_at === undefined && (started_at === null || started_at < queuedAt);
 }
 
@@ -111,7 +111,10 @@ export const cancelledRevertText = (jobId: string) =>
 export async function cancelJob(
   { service, view }: Session,
   jobId: string,
-): Promise<{ job: Job; cancelled: 'before its start' | 'in progress' | 'revert in progress' | null }> {
+): Promise<{
+  job: JobResource;
+  cancelled: 'before its start' | 'in progress' | 'revert in progress' | null;
+}> {
   const response = await service.ask('the cancellation', {
     method: 'POST',
     path: `${pathOf(jobId)}/cancel`,
@@ -148,7 +151,7 @@ export async function firstIssues({ service }: Session, jobId: string, limit: nu
   return (await service.getList('the request for issues', '/jobs/{job_id}/issues', parameters)).items;
 }
 
-async function getJob(service: Service, jobId: string): Promise<Job> {
+async function getJob(service: Service, jobId: string): Promise<JobResource> {
   return jobOf((await askForJob(service, jobId))!);
 }
 
@@ -156,16 +159,16 @@ function askForJob(service: Service, jobId: string, headers?: Record<string, str
   return service.ask('the request for the job', { method: 'GET', path: pathOf(jobId), headers });
 }
 
-function jobOf({ body }: ServiceResponse): Job {
-  const job = body as Job | undefined;
+function jobOf({ body }: ServiceResponse): JobResource {
+  const job = body as JobResource | undefined;
   if (typeof job?.status === 'string' && Array.isArray(job.issue_counts)) return job;
   throw unexpectedResponse('a job');
 }
 
-const isWaiting = ({ status }: Job) => status === 'queued';
-const hasEnded = ({ status }: Job) => status !== 'queued' && status !== 'running';
+const isWaiting = ({ status }: JobResource) => status === 'queued';
+const hasEnded = ({ status }: JobResource) => status !== 'queued' && status !== 'running';
 
-function showJob(job: Job, view: ProgressView): void {
+function showJob(job: JobResource, view: ProgressView): void {
   const { status, message, progress } = job;
   if (status === 'queued') view.show({ name: 'waiting', detail: message && printable(message) });
   else if (!progress) view.show({ name: 'running' });

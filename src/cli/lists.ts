@@ -29,7 +29,7 @@ export function listIssues(jobId: string, options: PageOptions & { code?: string
   };
 }
 
-export function listProducts(
+export function showProducts(
   options: PageOptions & {
     partner?: string;
     feed?: string;
@@ -49,7 +49,7 @@ export function listProducts(
   };
 }
 
-export function listOrders({ partner: partner_name, ...page }: PageOptions & { partner?: string }): Work {
+export function showOrders({ partner: partner_name, ...page }: PageOptions & { partner?: string }): Work {
   const query = { partner_name, ...page };
   return async (session) => {
     const orders = await session.service.getList('the request for orders', '/orders', { query });

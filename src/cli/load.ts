@@ -1,5 +1,5 @@
 import { exitCodes, Failure } from './failures';
-import { openFeedFile } from './feed-file';
+import { openInputFile } from './feed-file';
 import { inspectRefused } from './inspect';
 import {
   cancelJob,
@@ -7,8 +7,8 @@ import {
   cancelledText,
   firstIssues,
   followRun,
-  runJob,
-  type Job,
+  runAndFollow,
+  type JobResource,
 } from './jobs';
 import { printable, printableJson } from './printable';
 import { issuesReport, jobReport } from './report';
@@ -49,7 +49,11 @@ export function loadStored(jobId: string, options: RunOptions): Work {
 
 async function load(session: Session, jobId: string, options: RunOptions): Promise<number> {
   const permissions = { max_withdrawn: options.maxWithdrawn, allow_older: options.allowOlder };
-  return showResult(session, options, await withRunHint(session, jobId, runJob(session, jobId, permissions)));
+  return showResult(
+    session,
+    options,
+    await withRunHint(session, jobId, runAndFollow(session, jobId, permissions)),
+  );
 }
 
 export function follow(jobId: string, options: ResultOptions): Work {
@@ -85,7 +89,7 @@ async function store(
     ...(maxSkippedPercent !== undefined && { max_skipped_percent: maxSkippedPercent }),
     ...(maxPriceJumpPercent !== undefined && { max_price_jump_percent: maxPriceJumpPercent }),
   };
-  const file = await openFeedFile(path);
+  const file = await openInputFile(path);
   try {
     const receipt = await withHint('Nothing was run.', uploadFeed(session, file, partnerName, fields)).catch(
       (error: unknown) => inspectRefused(error, session, file, { partner: partnerName, format }),
@@ -126,7 +130,7 @@ function showReceipt({ json }: Session, receipt: Receipt): number {
 async function showResult(
   session: Session,
   { strict, issues: count }: ResultOptions,
-  job: Job,
+  job: JobResource,
 ): Promise<number> {
   const { service, view, json } = session;
   view.clear();

@@ -1,6 +1,6 @@
 import { open, unlink, type FileHandle } from 'node:fs/promises';
 import { exitCodes, UsageFailure } from './failures';
-import { openFeedFile } from './feed-file';
+import { openInputFile } from './feed-file';
 import { parseRules, type CellChange, type MendOptions } from './mend-rules';
 import { countText, printable, printableJson } from './printable';
 import { linesText } from './report';
@@ -32,7 +32,7 @@ export function mend(
         if (first.length < shown) first.push(change);
       }
     };
-    const file = await openFeedFile(path);
+    const file = await openInputFile(path);
     try {
       // Loaded here: other commands start without these packages.
       const { mendFile } = await import('./mend-file.js');

@@ -1,7 +1,7 @@
 import type { components } from '../../generated/openapi';
 import { inOptions } from './advice';
 import { countText, printable } from './printable';
-import { textTable, type Column } from './table';
+import { textTable, type TableColumn } from './table';
 
 type Job = components['schemas']['Job'];
 type RunSummary = components['schemas']['RunSummary'];
@@ -69,7 +69,7 @@ export function issuesText(counts: readonly RowIssueCount[], issues: readonly Ro
   return `\nIssues: ${printable(kinds.join(', '))}${first}\n${table}`;
 }
 
-const issueColumns: Column[] = [
+const issueColumns: TableColumn[] = [
   ['line', 11],
   ['sku', 24],
   ['field', 13],

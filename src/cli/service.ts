@@ -4,7 +4,7 @@ import {
   exchange,
   SaveFailure,
   type ServiceResponse,
-  type Exchange,
+  type ClientExchange,
   type StreamedBody,
 } from './exchange';
 import { exitCodes, Failure, type FailureDetails } from './failures';
@@ -20,12 +20,12 @@ export interface ServiceAddress {
 }
 
 export interface Request {
-  method: Exchange['method'];
+  method: ClientExchange['method'];
   path: string;
   headers?: Record<string, string>;
   /** Makes the body of an attempt; undefined if it cannot be read again. */
   body?: () => StreamedBody | undefined;
-  save?: Exchange['save'];
+  save?: ClientExchange['save'];
   retriedStatuses?: number[];
   /** Checks, before the retry of a request that may have been received, whether it is still needed. */
   isStillNeeded?: () => Promise<boolean>;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { cursor, inCallersFolder, nonEmpty, wholeNumber } from './arguments';
 import type { Start } from './catalog-commands';
-import { addSource, deleteSource, fetchSource, listFetches, listSources } from './sources';
+import { addSource, requestSourceDeletion, requestSourceFetch, showFetches, showSources } from './sources';
 
 /** Adds the commands for addresses from which the service fetches feeds. */
 export function addSourceCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
@@ -18,8 +18,8 @@ export function addSourceCommands(program: Command, start: Start, env: NodeJS.Pr
     .option('--partner <NAME>', 'only sources of this partner')
     .option('--limit <N>', 'show N sources at most', wholeNumber('--limit', 1, 100), 20)
     .option(...cursor)
-    .action((options: Parameters<typeof listSources>[0], command: Command) =>
-      start(listSources(options), command),
+    .action((options: Parameters<typeof showSources>[0], command: Command) =>
+      start(showSources(options), command),
     );
   ofSource('add', 'create a source, or replace it')
     .argument('<FILE>', 'a JSON file with the definition, - for standard input', inCallersFolder(env))
@@ -27,17 +27,17 @@ export function addSourceCommands(program: Command, start: Start, env: NodeJS.Pr
       start(addSource(source, path, options), command),
     );
   ofSource('delete', 'delete a source; its feeds stay').action(
-    (source: string, options: Parameters<typeof deleteSource>[1], command: Command) =>
-      start(deleteSource(source, options), command),
+    (source: string, options: Parameters<typeof requestSourceDeletion>[1], command: Command) =>
+      start(requestSourceDeletion(source, options), command),
   );
   ofSource('fetch', 'fetch a source now').action(
-    (source: string, options: Parameters<typeof fetchSource>[1], command: Command) =>
-      start(fetchSource(source, options), command),
+    (source: string, options: Parameters<typeof requestSourceFetch>[1], command: Command) =>
+      start(requestSourceFetch(source, options), command),
   );
   ofSource('history', 'list the fetches of a source, the newest first')
     .option('--limit <N>', 'show N fetches at most', wholeNumber('--limit', 1, 100), 20)
     .option(...cursor)
-    .action((source: string, options: Parameters<typeof listFetches>[1], command: Command) =>
-      start(listFetches(source, options), command),
+    .action((source: string, options: Parameters<typeof showFetches>[1], command: Command) =>
+      start(showFetches(source, options), command),
     );
 }

@@ -15,7 +15,7 @@ interface PartnerOption {
   partner: string;
 }
 
-export function listSources({ partner: partner_name, ...page }: PageOptions & Partial<PartnerOption>): Work {
+export function showSources({ partner: partner_name, ...page }: PageOptions & Partial<PartnerOption>): Work {
   return async ({ service, json }) => {
     const query = { partner_name, ...page };
     const sources = await service.getList('the request for sources', '/sources', { query });
@@ -36,7 +36,7 @@ export function addSource(name: string, path: string, { partner }: PartnerOption
   };
 }
 
-export function deleteSource(name: string, { partner }: PartnerOption): Work {
+export function requestSourceDeletion(name: string, { partner }: PartnerOption): Work {
   return async (session) => {
     const source = await ask<Source>(session, 'the deletion', { method: 'DELETE', name, partner });
     showOutcome(
@@ -49,7 +49,7 @@ export function deleteSource(name: string, { partner }: PartnerOption): Work {
 }
 
 /** Requests a fetch, and does not wait for it. */
-export function fetchSource(name: string, { partner }: PartnerOption): Work {
+export function requestSourceFetch(name: string, { partner }: PartnerOption): Work {
   return async (session) => {
     const request = { method: 'POST', name, partner, below: '/fetch' } as const;
     const { fetch, status, ...rest } = await ask<SourceFetch>(session, 'the request for a fetch', request);
@@ -63,7 +63,7 @@ export function fetchSource(name: string, { partner }: PartnerOption): Work {
   };
 }
 
-export function listFetches(name: string, { partner, ...query }: PageOptions & PartnerOption): Work {
+export function showFetches(name: string, { partner, ...query }: PageOptions & PartnerOption): Work {
   return async ({ service, json }) => {
     const fetches = await service.getList(
       'the request for fetches',

@@ -3,7 +3,7 @@ import stringWidth from 'string-width';
 import { printable } from './printable';
 
 /** A column: its heading and maximum width; longer texts are cut. */
-export type Column = readonly [heading: string, widest: number];
+export type TableColumn = readonly [heading: string, widest: number];
 
 /** The last column gets the rest of the width, and at least this. */
 const lastWidthMin = 30;
@@ -14,7 +14,7 @@ const tableWidth = () => (process.stdout.isTTY ? process.stdout.columns : 120);
 
 /** Formats rows as a table without lines; the `last` column is wrapped instead of cut. Ends with a line break. */
 export function textTable(
-  columns: readonly Column[],
+  columns: readonly TableColumn[],
   last: string,
   rows: readonly (readonly string[])[],
   width = tableWidth(),

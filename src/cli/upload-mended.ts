@@ -12,8 +12,8 @@ import {
 import { detectMark } from '../feed-format/read/byte-order-mark';
 import { UnclosedQuote } from '../feed-format/read/scan-record';
 import { exitCodes, Failure, UsageFailure } from './failures';
-import { memoryFile, openFeedFile } from './feed-file';
-import { findFormat } from './formats';
+import { memoryFile, openInputFile } from './feed-file';
+import { fetchFormat } from './formats';
 import { ownPieces } from './mend';
 import { showPlan } from './plan';
 import { printable } from './printable';
@@ -77,7 +77,7 @@ async function feedOf({ service }: Session, jobId: string): Promise<Feed> {
 async function checkFormat(session: Session, feed: Feed): Promise<void> {
   const { feed_id, partner_name, format_name: name } = feed;
   if (name === null || findBuiltInFormat(name)) return;
-  const change = formatChange(feed, await findFormat(session, { name, partner: partner_name }));
+  const change = formatChange(feed, await fetchFormat(session, { name, partner: partner_name }));
   if (change === 'gone') {
     const problem = `${partner_name} has no format ${name} any more, by which the rows of feed ${feed_id} were read`;
     const remedy = `save one of this name, or upload the file itself with another format and the mode ${mendedFields(feed).mode}`;
@@ -128,7 +128,7 @@ async function readCorrected(
   charset: string,
 ): Promise<RejectsFile[]> {
   const wrong = (problem: string) => new UsageFailure(`${printable(path)} ${problem}`);
-  const file = await openFeedFile(path);
+  const file = await openInputFile(path);
   try {
     const pieces: Buffer[] = [];
     for await (const piece of ownPieces(file.read()!)) pieces.push(piece);

@@ -9,7 +9,7 @@ import type { SourcePath } from './data/sources';
 import { Action } from './parts/action';
 import { Boundary } from './parts/boundary';
 import { keepFocus } from './parts/keep-focus';
-import { Page } from './parts/page';
+import { PageView } from './parts/page';
 import { signOut, useApiKey } from './session';
 import { texts } from './texts';
 import { CatalogView } from './views/catalog';
@@ -142,12 +142,12 @@ function Views() {
         <Route path={routes.webhooks} component={WebhooksView} />
         <Route path={routes.webhook}>{({ webhook }) => <DeliveriesView webhookId={webhook} />}</Route>
         <Route>
-          <Page title={texts.failure.unknownView}>
+          <PageView title={texts.failure.unknownView}>
             <p>{texts.failure.unknownViewWay}</p>
             <Link href={routes.home} className="button">
               {texts.nav.home}
             </Link>
-          </Page>
+          </PageView>
         </Route>
       </Switch>
     </Boundary>

@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 /** The encodings that files are offered in, the smallest first. */
-export const encodings = ['br', 'gzip'] as const;
-export type Encoding = (typeof encodings)[number];
+export const contentCodings = ['br', 'gzip'] as const;
+export type ContentCoding = (typeof contentCodings)[number];
 
-const nameOf = (content: Buffer, encoding: Encoding) => `${hash('sha256', content, 'hex')}.${encoding}`;
+const nameOf = (content: Buffer, encoding: ContentCoding) => `${hash('sha256', content, 'hex')}.${encoding}`;
 
 /** Compresses at a speed that a start can wait for (150 ms for all pages), or as densely as possible (7 s). */
-function compress(content: Buffer, encoding: Encoding, isDense: boolean): Buffer {
+function compress(content: Buffer, encoding: ContentCoding, isDense: boolean): Buffer {
   if (encoding === 'gzip') return gzipSync(content, { level: isDense ? 9 : 6 });
   return brotliCompressSync(content, {
     params: {
@@ -21,7 +21,7 @@ function compress(content: Buffer, encoding: Encoding, isDense: boolean): Buffer
 }
 
 /** A content in each encoding. */
-export type Encoded = Readonly<Record<Encoding | 'identity', Buffer>>;
+export type Encoded = Readonly<Record<ContentCoding | 'identity', Buffer>>;
 
 export const encoded = (identity: Buffer): Encoded => ({
   identity,
@@ -30,7 +30,7 @@ export const encoded = (identity: Buffer): Encoded => ({
 });
 
 /** Returns a content compressed: what the build has written, or else less densely and made at once. */
-function compressed(content: Buffer, encoding: Encoding): Buffer {
+function compressed(content: Buffer, encoding: ContentCoding): Buffer {
   try {
     return readFileSync(require.resolve(`#compressed/${nameOf(content, encoding)}`));
   } catch {
@@ -46,7 +46,7 @@ export function writeCompressed(contents: readonly Buffer[], folder: string): vo
   mkdirSync(folder, { recursive: true });
   const kept = new Set<string>();
   for (const content of contents.filter(({ length }) => length > smallBytes)) {
-    for (const encoding of encodings) {
+    for (const encoding of contentCodings) {
       const name = nameOf(content, encoding);
       kept.add(name);
       if (!existsSync(join(folder, name)))

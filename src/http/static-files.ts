@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { extname } from 'node:path';
 import Negotiator from 'negotiator';
 import { entityTagOf } from './caching';
-import { encodings, type Encoded, type Encoding } from './compressed';
+import { contentCodings, type Encoded, type ContentCoding } from './compressed';
 import { makeReply, type Reply } from './contract';
 import type { Route, Routes } from './routes';
 
@@ -24,7 +24,7 @@ export interface StaticFile {
   content: Buffer;
   mediaType: string;
   isForBrowsers: boolean;
-  replies: Readonly<Record<Encoding | 'identity', Reply>>;
+  replies: Readonly<Record<ContentCoding | 'identity', Reply>>;
 }
 
 /** Files by path. `*` after the first segment is any segment; `NAME-*.EXT` is any digest, see `hashedPath`. */
@@ -37,7 +37,7 @@ export function staticFile(content: Encoded, mediaType: string, options: Options
     Vary: isForBrowsers ? 'Accept, Accept-Encoding' : 'Accept-Encoding',
     ...(contentSecurityPolicy && { 'Content-Security-Policy': contentSecurityPolicy }),
   };
-  const replyOf = (body: Buffer, encoding?: Encoding) =>
+  const replyOf = (body: Buffer, encoding?: ContentCoding) =>
     makeReply(200, body, {
       ...headers,
       ETag: entityTagOf(body),
@@ -94,7 +94,7 @@ function prefersHtml({ accept }: IncomingHttpHeaders): boolean {
 }
 
 function routeOf({ mediaType, replies }: StaticFile, headers: IncomingHttpHeaders): Route {
-  const preferred = [...encodings, 'identity'] as const;
+  const preferred = [...contentCodings, 'identity'] as const;
   const chosen = new Negotiator({ headers }).encoding(preferred, { preferred });
   const reply = chosen
     ? replies[chosen]

@@ -53,7 +53,7 @@ export async function listKeys(db: Database): Promise<ApiKeyRow[]> {
 }
 
 /** What a key gives access to. */
-export type KeyInUse = Pick<
+export type KeyAccess = Pick<
   ApiKeyRow,
   'api_key_id' | 'key_name' | 'partner_name' | 'is_read_only' | 'expires_at'
 >;
@@ -61,8 +61,8 @@ export type KeyInUse = Pick<
 const isInUse = raw('revoked_at is null and (expires_at is null or expires_at > now())');
 
 /** Finds a key that is neither revoked nor expired. */
-export async function findKeyInUse(db: Database, digest: Buffer): Promise<KeyInUse | undefined> {
-  const [key] = await queryRows<KeyInUse>(
+export async function findKeyInUse(db: Database, digest: Buffer): Promise<KeyAccess | undefined> {
+  const [key] = await queryRows<KeyAccess>(
     db,
     sql`select api_key_id, key_name, partner_name, is_read_only, expires_at from api_keys
      where key_digest in (${digest}, ${limitedDigest(digest)}) and ${isInUse}`,

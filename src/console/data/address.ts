@@ -25,7 +25,7 @@ export const routes = {
   webhook: '/webhooks/:webhook',
 } as const;
 
-export type Route = keyof typeof routes;
+export type RouteName = keyof typeof routes;
 
 type SegmentNames<Path> = Path extends `${string}/:${infer Name}/${infer Rest}`
   ? Name | SegmentNames<`/${Rest}`>
@@ -33,14 +33,17 @@ type SegmentNames<Path> = Path extends `${string}/:${infer Name}/${infer Rest}`
     ? Name
     : never;
 type Needed<Name> = Name extends `${string}?` ? never : Name;
-type Values<Of extends Route> = Record<Needed<SegmentNames<(typeof routes)[Of]>> & string, string | number> &
+type Values<Of extends RouteName> = Record<
+  Needed<SegmentNames<(typeof routes)[Of]>> & string,
+  string | number
+> &
   Record<string, string | number | undefined>;
 
 /**
  * Returns the address of a view.
  * @param values - as they are: those that the path has no segment for are the query; empty ones are left out
  */
-export function addressOf<Of extends Route>(route: Of, values: Values<Of>): string {
+export function addressOf<Of extends RouteName>(route: Of, values: Values<Of>): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(values)) if (value) query.set(name, String(value));
   const path = routes[route].replace(/\/:(\w+)\??/g, (_, name: string) => {

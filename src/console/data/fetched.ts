@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { bodyOf, client, type Schemas } from '../api';
-import { inspectFeed, inspectedBytes } from './upload';
+import { requestInspection, inspectedBytes } from './upload';
 
 /** Inspects the stored file of a feed as its format reads it. */
 export const useInspectedFeed = (feed: Schemas['Feed']) =>
@@ -8,7 +8,7 @@ export const useInspectedFeed = (feed: Schemas['Feed']) =>
     queryKey: ['inspection', feed.feed_id],
     queryFn: async () => {
       const file = await fetchHead(feed);
-      return inspectFeed(feed.partner_name, file, {
+      return requestInspection(feed.partner_name, file, {
         format: feed.format_name ?? undefined,
         mode: feed.mode,
       });

@@ -1,6 +1,6 @@
-import type { Column, Definition } from './mapping';
+import type { ColumnName, Definition } from './mapping';
 
-type Source = NonNullable<Definition['columns'][Column]>;
+type Source = NonNullable<Definition['columns'][ColumnName]>;
 
 /** Where the values of a column come from: a kind, and its argument as text. */
 export interface ColumnDraft {

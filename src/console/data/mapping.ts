@@ -1,7 +1,7 @@
 import type { Schemas } from '../api';
 
 export type Definition = Schemas['FormatDefinition'];
-export type Column = Schemas['ColumnName'];
+export type ColumnName = Schemas['ColumnName'];
 type Source = Schemas['ColumnSource'];
 
 /** A source as the value of a list: empty for none, `value`, `join`, or a header or position after a colon. */
@@ -14,7 +14,7 @@ export function choiceOf(source: Source | undefined): string {
 }
 
 /** The inverse of `choiceOf`. @param suggested - the source that `join` means */
-export function sourceOf(choice: string, suggested: Source | undefined): Source | undefined {
+export function sourceOfChoice(choice: string, suggested: Source | undefined): Source | undefined {
   if (choice === '') return undefined;
   if (choice === 'value') return { value: '' };
   if (choice === 'join') return suggested;
@@ -23,7 +23,11 @@ export function sourceOf(choice: string, suggested: Source | undefined): Source 
 }
 
 /** Returns the definition with another source of a column. */
-export function withSource(definition: Definition, column: Column, source: Source | undefined): Definition {
+export function withSource(
+  definition: Definition,
+  column: ColumnName,
+  source: Source | undefined,
+): Definition {
   const { [column]: _, ...others } = definition.columns;
   const mapped = source ? { ...others, [column]: source } : others;
   return { ...definition, columns: mapped as Definition['columns'] };

@@ -4,7 +4,7 @@ import { bodyOf, client } from '../api';
 import type { Draft } from './draft';
 import { fetchFormats } from './formats';
 import type { Definition } from './mapping';
-import { inspectFeed } from './upload';
+import { requestInspection } from './upload';
 
 type Inspection = Schemas['FeedInspection'];
 type Format = Schemas['Format'];
@@ -40,7 +40,7 @@ export async function proposeReading({ partner, file }: Draft, inspection: Inspe
   const [formats, last] = await Promise.all([fetchFormats(partner), fetchLastFormat(partner)]);
   const propose = (reading: string, mode: Mode = 'upsert') => ({ formats, reading, mode });
   const accepts = async (reading: string, mode: Mode) => {
-    const { accepted } = await inspectFeed(partner, file, { format: sentFormat(reading), mode });
+    const { accepted } = await requestInspection(partner, file, { format: sentFormat(reading), mode });
     return accepted;
   };
   const saved = [...new Set([defaultName, last])].flatMap((name) =>
@@ -81,7 +81,7 @@ export function freeName(formats: Format[]): string {
 }
 
 /** Whether a format of the partner can have this name, or why not. */
-export function faultOfName(name: string, formats: Format[]): 'invalid' | 'reserved' | undefined {
+export function formatNameFault(name: string, formats: Format[]): 'invalid' | 'reserved' | undefined {
   if (!/^[a-z0-9-]{1,64}$/.test(name)) return 'invalid';
   const isReserved = formats.some(
     ({ format_name, partner_name }) => format_name === name && partner_name === null,

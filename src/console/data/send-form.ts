@@ -22,7 +22,7 @@ export class Cancelled extends Error {}
  * Sends a form, with its progress, which `fetch` does not report.
  * @throws RequestError; Cancelled; Error when the connection is lost
  */
-export function sendForm<Body>(
+export function sendFormData<Body>(
   path: string,
   form: FormData,
   headers: Record<string, string>,

@@ -3,7 +3,7 @@ import { readerTimeZone } from '../locale';
 import type { SourcePath } from './sources';
 
 /** What the service shows in place of a secret; sent back, it keeps the stored one. */
-export const mask = '********';
+export const secretMask = '********';
 
 /** A source as the fields of its form. */
 export interface SourceDraft {
@@ -87,7 +87,7 @@ export const isPercentage = ({ percent }: SourceDraft) =>
 
 /** Whether stored secrets are lost: they belong to the origin of the address, which has changed. */
 export function losesSecrets(draft: SourceDraft, stored?: Schemas['SourceDefinition']): boolean {
-  const isKept = draft.password === mask || draft.headers.some(({ value }) => value === mask);
+  const isKept = draft.password === secretMask || draft.headers.some(({ value }) => value === secretMask);
   return isKept && stored !== undefined && originOf(draft.url) !== originOf(stored.url);
 }
 

@@ -2,7 +2,7 @@ import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { fetchJob } from './queries';
 import { fetchNewerFeed } from './runs';
-import { runJob, type RunPermissions } from './upload';
+import { requestJobRun, type RunOptions } from './upload';
 
 /** Why a run would replace newer values: the reader is asked first. */
 export interface Past {
@@ -15,7 +15,7 @@ export interface Past {
 const isSame = (one: Past, other: Past) => one.hasRun === other.hasRun && one.newer === other.newer;
 
 interface Options {
-  permissions?: RunPermissions;
+  permissions?: RunOptions;
   /** Whether the reader is asked in any case. */
   isQuestion?: boolean;
   /** Asks. @param isNews - whether the view has shown something else */
@@ -50,7 +50,7 @@ export function useStartRun(
     mutationFn: async (answered?: Past) => {
       const past = await queries.query({ ...query, staleTime: 0 });
       const mustAsk = isQuestion || past.hasRun || past.newer !== null;
-      if (!mustAsk || (answered && isSame(past, answered))) return runJob(jobId, permissions);
+      if (!mustAsk || (answered && isSame(past, answered))) return requestJobRun(jobId, permissions);
       await onQuestion(past, !isSame(past, shown));
       return undefined;
     },

@@ -1,7 +1,7 @@
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import type { Definition } from './mapping';
-import { sendForm, type Transfer } from './send-form';
+import { sendFormData, type Transfer } from './send-form';
 
 interface Upload {
   partner: string;
@@ -15,7 +15,7 @@ interface Upload {
 }
 
 /** Stores a file as a feed; nothing is loaded. @param idempotencyKey - the same for each attempt */
-export function uploadFeed(
+export function requestUpload(
   { partner, file, format, definition, mode, collection }: Upload,
   idempotencyKey: string,
   transfer: Transfer = {},
@@ -27,7 +27,7 @@ export function uploadFeed(
     ...(mode && { mode }),
     ...(collection && { collection }),
   };
-  return sendForm('/feeds/upload', formOf(fields, file), { 'Idempotency-Key': idempotencyKey }, transfer);
+  return sendFormData('/feeds/upload', formOf(fields, file), { 'Idempotency-Key': idempotencyKey }, transfer);
 }
 
 /** More than an inspection considers, so that the service sees that there is more. */
@@ -37,7 +37,7 @@ export const inspectedBytes = 262_144 + 8;
  * Inspects the beginning of a file; nothing is stored.
  * @param reading - the format that reads it, by its name or as it is now, and the mode; absent: as it is, as an upsert
  */
-export function inspectFeed(
+export function requestInspection(
   partner: string,
   file: File,
   { format, definition, mode }: Partial<Pick<Upload, 'format' | 'definition' | 'mode'>> = {},
@@ -60,13 +60,13 @@ export function inspectFeed(
 }
 
 /** What a run may do beyond the usual. */
-export interface RunPermissions {
+export interface RunOptions {
   max_withdrawn?: number;
   allow_older?: boolean;
 }
 
 /** Queues a run of the job. */
-export const runJob = (jobId: string, query: RunPermissions = {}) =>
+export const requestJobRun = (jobId: string, query: RunOptions = {}) =>
   bodyOf(
     client.POST('/jobs/{job_id}/run', {
       params: { path: { job_id: jobId }, query, header: { Prefer: 'respond-async' } },

@@ -20,7 +20,7 @@ function placeOf(reason: string, partner: string): string {
 }
 
 /** Why a partner needs attention, worst first, each with a way to what it is about. */
-export function Attention({ partner }: { partner: Schemas['Partner'] }) {
+export function AttentionList({ partner }: { partner: Schemas['Partner'] }) {
   if (partner.attention.length === 0) return <span className="badge good">{texts.attention.none}</span>;
   return (
     <ul className="plain">

@@ -3,7 +3,7 @@ import { Link } from 'wouter';
 import { routes } from '../data/address';
 import { texts } from '../texts';
 import { Action } from './action';
-import { Page } from './page';
+import { PageView } from './page';
 import { Value } from './value';
 
 interface Options {
@@ -28,7 +28,7 @@ export class Boundary extends Component<Options, { error?: Error }> {
     const { error } = this.state;
     if (!error) return this.props.children;
     return (
-      <Page title={texts.failure.view}>
+      <PageView title={texts.failure.view}>
         <div role="alert" className="notice bad">
           <p>{texts.failure.viewWay}</p>
           <p>
@@ -43,7 +43,7 @@ export class Boundary extends Component<Options, { error?: Error }> {
             </Link>
           </div>
         </div>
-      </Page>
+      </PageView>
     );
   }
 }

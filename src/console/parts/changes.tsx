@@ -3,7 +3,7 @@ import type { Schemas } from '../api';
 import { addressOf } from '../data/address';
 import { texts } from '../texts';
 import { Choice } from './field';
-import { Table } from './table';
+import { DataTable } from './table';
 import { Value } from './value';
 
 type Change = Schemas['PlannedItem'] | Schemas['ProductChange'];
@@ -33,11 +33,11 @@ export function Changes({ items, action, onFilter, none, label }: Options) {
       {shown.length === 0 ? (
         <p className="muted">{texts.plan.noneShown}</p>
       ) : (
-        <Table label={label} columns={[product, kind, field, before, after].map((title) => ({ title }))}>
+        <DataTable label={label} columns={[product, kind, field, before, after].map((title) => ({ title }))}>
           {shown.map((item) => (
             <ChangeRows key={`${item.row ?? ''}/${item.sku}`} item={item} />
           ))}
-        </Table>
+        </DataTable>
       )}
     </>
   );

@@ -1,7 +1,7 @@
 import { useMutation } from '@tanstack/react-query';
 import { saveFile } from '../api';
 import { Action } from './action';
-import { Failure } from './failure';
+import { FailureNotice } from './failure';
 
 interface Options {
   /** What the button says. */
@@ -17,7 +17,7 @@ export function Download({ children, name, fetchFile }: Options) {
   return (
     <>
       <Action onPress={() => saved.mutate()}>{children}</Action>
-      {saved.error && <Failure error={saved.error} />}
+      {saved.error && <FailureNotice error={saved.error} />}
     </>
   );
 }

@@ -4,7 +4,7 @@ import { Action } from './action';
 import { Value } from './value';
 
 /** Says what went wrong, and offers a way out. */
-export function Failure({ error, retry }: { error: Error; retry?: () => void }) {
+export function FailureNotice({ error, retry }: { error: Error; retry?: () => void }) {
   const isRequest = error instanceof RequestError;
   const isReadOnly = isRequest && error.code === 'read_only_key';
   return (

@@ -1,6 +1,6 @@
 import { texts } from '../texts';
 import { Action } from './action';
-import { Failure } from './failure';
+import { FailureNotice } from './failure';
 
 interface Pages {
   hasNextPage: boolean;
@@ -16,7 +16,10 @@ export function More({ list }: { list: Pages }) {
   const next = () => void list.fetchNextPage();
   if (list.error && !list.isFetchingNextPage)
     return (
-      <Failure error={list.error} retry={list.isFetchNextPageError ? next : () => void list.refetch()} />
+      <FailureNotice
+        error={list.error}
+        retry={list.isFetchNextPageError ? next : () => void list.refetch()}
+      />
     );
   if (!list.hasNextPage) return null;
   return (

@@ -10,7 +10,7 @@ interface Options {
 }
 
 /** A view: names the tab, and begins for readers of the screen at its title. */
-export function Page({ title, actions, children }: Options) {
+export function PageView({ title, actions, children }: Options) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     document.title = `${visible(title)} · ${texts.name}`;

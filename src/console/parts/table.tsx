@@ -8,7 +8,7 @@ interface Options {
 }
 
 /** A table that scrolls sideways where it is wider than the screen. */
-export function Table({ label, columns, children }: Options) {
+export function DataTable({ label, columns, children }: Options) {
   return (
     <div className="scroll" role="region" aria-label={label} tabIndex={0}>
       <table>

@@ -5,12 +5,12 @@ import { addressOf, useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { isSearchCut, searchOf } from '../data/search';
 import { Action } from '../parts/action';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { More } from '../parts/more';
-import { Card, Loading, Page } from '../parts/page';
+import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
@@ -22,7 +22,7 @@ export function CatalogView() {
   const asOf = endOfDay(read('day'));
   const names = ['q', 'partner', 'day', 'sort', 'withdrawn', ...facetFields];
   return (
-    <Page title={texts.catalog.title}>
+    <PageView title={texts.catalog.title}>
       <Card>
         <div className="filters" role="search">
           {!asOf && (
@@ -78,7 +78,7 @@ export function CatalogView() {
           )}
         </Card>
       </div>
-    </Page>
+    </PageView>
   );
 }
 
@@ -110,7 +110,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
     return { items, isCut, next_cursor: hasPages ? next_cursor : undefined };
   });
   if (products.isLoadingError)
-    return <Failure error={products.error} retry={() => void products.refetch()} />;
+    return <FailureNotice error={products.error} retry={() => void products.refetch()} />;
   if (products.isPending) return <Loading />;
   const items = products.data.pages.flatMap((page) => page.items);
   if (items.length === 0)
@@ -123,7 +123,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
   const { product_name, brand, category, price, availability } = texts.fields;
   return (
     <>
-      <Table
+      <DataTable
         label={texts.catalog.title}
         columns={[
           ...[product_name, brand, category].map((title) => ({ title: title! })),
@@ -161,7 +161,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
             </td>
           </tr>
         ))}
-      </Table>
+      </DataTable>
       {products.data.pages[0]?.isCut && <p className="muted">{texts.catalog.first(items.length)}</p>}
       <More list={products} />
     </>

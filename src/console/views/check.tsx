@@ -4,9 +4,9 @@ import type { Schemas } from '../api';
 import { addressOf, routes } from '../data/address';
 import { useDraft, type Draft } from '../data/draft';
 import { byMapping, proposeReading } from '../data/reading';
-import { inspectFeed } from '../data/upload';
-import { Failure } from '../parts/failure';
-import { Loading, Page } from '../parts/page';
+import { requestInspection } from '../data/upload';
+import { FailureNotice } from '../parts/failure';
+import { Loading, PageView } from '../parts/page';
 import { texts } from '../texts';
 import { FileFacts } from './file-facts';
 import { NoTable } from './no-table';
@@ -18,27 +18,31 @@ export function CheckView() {
   if (draft.data?.partner === '') return <Redirect to={routes.send} replace />;
   if (draft.data === null)
     return (
-      <Page title={texts.check.lost}>
+      <PageView title={texts.check.lost}>
         <p>{texts.check.lostWay}</p>
         <Link href={routes.send} className="button primary">
           {texts.send.choose}
         </Link>
-      </Page>
+      </PageView>
     );
-  return <Page title={texts.check.title}>{draft.data ? <Inspected draft={draft.data} /> : <Loading />}</Page>;
+  return (
+    <PageView title={texts.check.title}>
+      {draft.data ? <Inspected draft={draft.data} /> : <Loading />}
+    </PageView>
+  );
 }
 
 function Inspected({ draft }: { draft: Draft }) {
   const { partner, file } = draft;
   const inspection = useQuery({
     queryKey: ['inspection', partner, file.name, file.size, file.lastModified],
-    queryFn: () => inspectFeed(partner, file),
+    queryFn: () => requestInspection(partner, file),
     gcTime: 0,
   });
   if (inspection.error)
     return (
       <>
-        <Failure error={inspection.error} retry={() => void inspection.refetch()} />
+        <FailureNotice error={inspection.error} retry={() => void inspection.refetch()} />
         <Link href={addressOf('send', { partner })} className="button">
           {texts.back}
         </Link>
@@ -56,7 +60,7 @@ function Proposed({ draft, inspection }: { draft: Draft; inspection: Schemas['Fe
     staleTime: Infinity,
     gcTime: 0,
   });
-  if (proposal.error) return <Failure error={proposal.error} retry={() => void proposal.refetch()} />;
+  if (proposal.error) return <FailureNotice error={proposal.error} retry={() => void proposal.refetch()} />;
   if (!proposal.data) return <Loading />;
   const { hint, refusal, suggested_format, draft_format } = inspection;
   if (proposal.data.reading !== byMapping || suggested_format || draft_format)

@@ -5,8 +5,8 @@ import { addressOf } from '../data/address';
 import { useFeed } from '../data/queries';
 import { time } from '../locale';
 import { Download } from '../parts/download';
-import { Failure } from '../parts/failure';
-import { Loading, Page } from '../parts/page';
+import { FailureNotice } from '../parts/failure';
+import { Loading, PageView } from '../parts/page';
 import { Status } from '../parts/summary';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
@@ -29,8 +29,8 @@ export function FeedView({ feedId, step, run }: Options) {
   const feed = useFeed(feedId);
   if (!step) return <Redirect to={addressOf('feed', { feed: feedId, step: 'run' })} />;
   return (
-    <Page title={`${texts.feeds.feed} ${feedId}`}>
-      {feed.error && <Failure error={feed.error} retry={() => void feed.refetch()} />}
+    <PageView title={`${texts.feeds.feed} ${feedId}`}>
+      {feed.error && <FailureNotice error={feed.error} retry={() => void feed.refetch()} />}
       {feed.isPending && <Loading />}
       {feed.data && (
         <>
@@ -53,7 +53,7 @@ export function FeedView({ feedId, step, run }: Options) {
           {step === 'runs' && run !== undefined && <RunChangesView feed={feed.data} run={Number(run)} />}
         </>
       )}
-    </Page>
+    </PageView>
   );
 }
 

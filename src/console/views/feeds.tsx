@@ -5,13 +5,13 @@ import { addressOf, useFilters } from '../data/address';
 import { useFeeds } from '../data/queries';
 import { count, time } from '../locale';
 import { Chart, type Series } from '../parts/chart';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Choice } from '../parts/field';
 import { More } from '../parts/more';
-import { Card, Loading, Page } from '../parts/page';
+import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { Status } from '../parts/summary';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -24,7 +24,7 @@ export function FeedsView() {
   const [read, write] = useFilters();
   const status = statuses.find((known) => known === read('status'));
   return (
-    <Page title={texts.feeds.title}>
+    <PageView title={texts.feeds.title}>
       <Card>
         <div className="filters" role="search" aria-label={texts.feeds.filters}>
           <PartnerField
@@ -41,7 +41,7 @@ export function FeedsView() {
         </div>
         <FeedList partner={read('partner')} status={status} />
       </Card>
-    </Page>
+    </PageView>
   );
 }
 
@@ -49,7 +49,7 @@ export function FeedsView() {
 export function FeedList({ partner, status }: { partner: string; status?: (typeof statuses)[number] }) {
   const list = useFeeds({ partner_name: partner || undefined, status });
   const feeds = useMemo(() => list.data?.pages.flatMap(({ items }) => items) ?? [], [list.data]);
-  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   if (feeds.length === 0) return <p className="muted">{texts.feeds.none}</p>;
   return (
@@ -90,7 +90,7 @@ function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string }) {
   const { feed, partner, status, uploaded } = texts.feeds;
   const { processed, skipped } = texts.counts;
   return (
-    <Table
+    <DataTable
       label={label}
       columns={[
         ...[feed, partner, status].map((title) => ({ title })),
@@ -121,6 +121,6 @@ function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string }) {
           <td>{time(uploaded_at)}</td>
         </tr>
       ))}
-    </Table>
+    </DataTable>
   );
 }

@@ -4,17 +4,17 @@ import { addressOf } from '../data/address';
 import { useInspectedFeed } from '../data/fetched';
 import { useFeed } from '../data/queries';
 import { Facts } from '../parts/facts';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { Faults } from './faults';
-import { Sample, sampleOf } from './sample-table';
+import { Sample, sampleRows } from './sample-table';
 
 /** Shows what a fetched file is: the findings of an inspection in the format of its feed. */
 export function FetchedFile({ feedId }: { feedId: string }) {
   const feed = useFeed(feedId);
-  if (feed.error) return <Failure error={feed.error} retry={() => void feed.refetch()} />;
+  if (feed.error) return <FailureNotice error={feed.error} retry={() => void feed.refetch()} />;
   if (!feed.data) return <Loading />;
   if (feed.data.raw_file_removed_at) return <p className="notice">{texts.sources.fileRemoved}</p>;
   return <Inspected feed={feed.data} />;
@@ -22,7 +22,8 @@ export function FetchedFile({ feedId }: { feedId: string }) {
 
 function Inspected({ feed }: { feed: Schemas['Feed'] }) {
   const inspected = useInspectedFeed(feed);
-  if (inspected.error) return <Failure error={inspected.error} retry={() => void inspected.refetch()} />;
+  if (inspected.error)
+    return <FailureNotice error={inspected.error} retry={() => void inspected.refetch()} />;
   if (!inspected.data) return <Loading />;
   const inspection = inspected.data;
   const { delimiter, row_count, complete, issue_counts, refusal, run_failure } = inspection;
@@ -56,7 +57,7 @@ function Inspected({ feed }: { feed: Schemas['Feed'] }) {
           {texts.sources.plan}
         </Link>
       </Card>
-      <Sample rows={sampleOf(inspection)} />
+      <Sample rows={sampleRows(inspection)} />
     </>
   );
 }

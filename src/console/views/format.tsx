@@ -13,12 +13,12 @@ import {
   otherMembers,
   type ColumnDraft,
 } from '../data/format-draft';
-import { withSource, type Column, type Definition } from '../data/mapping';
+import { withSource, type ColumnName, type Definition } from '../data/mapping';
 import { faultsByPointer } from '../data/source-draft';
 import { Action } from '../parts/action';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
-import { Card, Loading, Page } from '../parts/page';
+import { Card, Loading, PageView } from '../parts/page';
 import { texts } from '../texts';
 
 /** A partner's format, which can be changed without a file. */
@@ -29,7 +29,7 @@ export function FormatView({ partner, name }: { partner: string; name: string })
     queryFn: () => bodyOf(client.GET('/partners/{partner_name}/formats/{format_name}', { params: { path } })),
   });
   return (
-    <Page
+    <PageView
       title={texts.formats.view(name)}
       actions={
         <>
@@ -42,10 +42,10 @@ export function FormatView({ partner, name }: { partner: string; name: string })
         </>
       }
     >
-      {format.error && <Failure error={format.error} retry={() => void format.refetch()} />}
+      {format.error && <FailureNotice error={format.error} retry={() => void format.refetch()} />}
       {format.isPending && <Loading />}
       {format.data && <FormatForm path={path} stored={format.data.definition} />}
-    </Page>
+    </PageView>
   );
 }
 
@@ -87,7 +87,7 @@ function FormatForm({ path, stored }: FormOptions) {
             <pre className="record">{JSON.stringify(others, undefined, 2)}</pre>
           </details>
         )}
-        {save.error && <Failure error={save.error} />}
+        {save.error && <FailureNotice error={save.error} />}
         {save.isSuccess && (
           <p role="status" className="notice good">
             {texts.formats.saved}
@@ -155,9 +155,9 @@ function Columns({ definition, faults, onChange }: PartOptions & { faults: Recor
     () =>
       Object.fromEntries(
         productColumns.map((column) => [column, columnDraftOf(definition.columns[column])]),
-      ) as Record<Column, ColumnDraft>,
+      ) as Record<ColumnName, ColumnDraft>,
   );
-  const change = (column: Column, changes: Partial<ColumnDraft>) => {
+  const change = (column: ColumnName, changes: Partial<ColumnDraft>) => {
     const draft = { ...drafts[column], ...changes };
     setDrafts({ ...drafts, [column]: draft });
     onChange(withSource(definition, column, columnSourceOf(draft)));

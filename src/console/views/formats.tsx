@@ -7,10 +7,10 @@ import { usePages } from '../data/queries';
 import { count, time } from '../locale';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Loading } from '../parts/page';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { texts } from '../texts';
 
 /** A partner's own formats. */
@@ -19,7 +19,7 @@ export function FormatList({ partner }: { partner: string }) {
   const list = usePages(['formats', partner, 'own'], (cursor) =>
     bodyOf(client.GET('/formats', { params: { query: { partner_name: partner, cursor } } })),
   );
-  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const formats = list.data.pages.flatMap(({ items }) => items);
   if (formats.length === 0)
@@ -38,7 +38,7 @@ export function FormatList({ partner }: { partner: string }) {
   const { delimiter, encoding, decimal } = texts.check;
   return (
     <>
-      <Table
+      <DataTable
         label={texts.formats.title}
         columns={[
           ...[name, delimiter, encoding, decimal].map((title) => ({ title })),
@@ -54,7 +54,7 @@ export function FormatList({ partner }: { partner: string }) {
             onRemove={() => setRemoved(format.format_name)}
           />
         ))}
-      </Table>
+      </DataTable>
       <More list={list} />
       {removed !== undefined && (
         <RemoveDialog partner={partner} name={removed} onClose={() => setRemoved(undefined)} />
@@ -127,7 +127,7 @@ function RemoveDialog({ partner, name, onClose }: DialogOptions) {
       }
     >
       <p>{texts.formats.removeLead}</p>
-      {remove.error && <Failure error={remove.error} />}
+      {remove.error && <FailureNotice error={remove.error} />}
       {isUsed && (
         <Link className="button" href={addressOf('sources', { partner })}>
           {texts.formats.toSources}

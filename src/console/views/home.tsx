@@ -3,7 +3,7 @@ import { routes } from '../data/address';
 import { saveDraft } from '../data/draft';
 import { usePartners } from '../data/queries';
 import { Action } from '../parts/action';
-import { Card, Page } from '../parts/page';
+import { Card, PageView } from '../parts/page';
 import { sampleFeed, texts } from '../texts';
 import { PartnerTable } from './partners';
 
@@ -13,7 +13,7 @@ export function HomeView() {
   const list = usePartners({ sort_by: 'attention' });
   const isNew = list.data?.pages[0]?.items.length === 0;
   return (
-    <Page
+    <PageView
       title={texts.home.title}
       actions={
         <Action kind="primary" onPress={() => navigate(routes.send)}>
@@ -28,7 +28,7 @@ export function HomeView() {
           <PartnerTable list={list} />
         </Card>
       )}
-    </Page>
+    </PageView>
   );
 }
 

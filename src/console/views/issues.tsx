@@ -5,11 +5,11 @@ import { addressOf, useFilters } from '../data/address';
 import { useEdits } from '../data/edits';
 import { useJob, usePages, useProfile } from '../data/queries';
 import { useLastLoad } from '../data/runs';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Prose } from '../parts/prose';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { MendTable } from './mend-table';
@@ -18,8 +18,8 @@ import { MendTable } from './mend-table';
 export function IssuesView({ feed }: { feed: Schemas['Feed'] }) {
   const job = useJob(feed.validation_job_id);
   const run = useLastLoad(feed);
-  if (job.error) return <Failure error={job.error} retry={() => void job.refetch()} />;
-  if (run.error) return <Failure error={run.error} retry={() => void run.refetch()} />;
+  if (job.error) return <FailureNotice error={job.error} retry={() => void job.refetch()} />;
+  if (run.error) return <FailureNotice error={run.error} retry={() => void run.refetch()} />;
   if (!job.data || run.data === undefined) return <Loading />;
   const { status, issue_counts: counts } = job.data;
   if (status !== 'completed' && status !== 'failed')
@@ -131,7 +131,8 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
       }),
     ),
   );
-  if (issues.isLoadingError) return <Failure error={issues.error} retry={() => void issues.refetch()} />;
+  if (issues.isLoadingError)
+    return <FailureNotice error={issues.error} retry={() => void issues.refetch()} />;
   if (!issues.data) return <Loading />;
   if (issues.data.pages[0]?.issues_removed_at) return <p className="notice">{texts.issues.removed}</p>;
   const items = issues.data.pages.flatMap((page) => page.items);
@@ -145,7 +146,7 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
   return (
     <Card title={texts.issues.warnings}>
       <p className="muted">{texts.issues.warningsLead}</p>
-      <Table label={texts.issues.warnings} columns={columns.map((title) => ({ title }))}>
+      <DataTable label={texts.issues.warnings} columns={columns.map((title) => ({ title }))}>
         {items.map(({ line, row, sku, field, column_number, value, message, code: reason }) => (
           <tr key={`${row}/${field ?? ''}/${column_number ?? ''}/${reason}`}>
             <td>{line}</td>
@@ -163,7 +164,7 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
             </td>
           </tr>
         ))}
-      </Table>
+      </DataTable>
       <More list={issues} />
     </Card>
   );

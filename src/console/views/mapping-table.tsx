@@ -1,6 +1,6 @@
 import { productColumns } from '../../feed-format/columns';
 import type { Schemas } from '../api';
-import { choiceOf, sourceOf, withSource, type Column, type Definition } from '../data/mapping';
+import { choiceOf, sourceOfChoice, withSource, type ColumnName, type Definition } from '../data/mapping';
 import { Choice, Field } from '../parts/field';
 import { texts } from '../texts';
 
@@ -19,7 +19,7 @@ export function Mapping({ headers, suggested, definition, onChange }: Options) {
       ? [`position:${column_number}`, `${column_number}`]
       : [`from:${header}`, header],
   );
-  const optionsOf = (column: Column) => {
+  const optionsOf = (column: ColumnName) => {
     const source = suggested.columns[column];
     const current = choiceOf(definition.columns[column]);
     const offered: [string, string][] = [
@@ -46,7 +46,7 @@ export function Mapping({ headers, suggested, definition, onChange }: Options) {
               value={choiceOf(source)}
               options={optionsOf(column)}
               onChange={(choice) =>
-                onChange(withSource(definition, column, sourceOf(choice, suggested.columns[column])))
+                onChange(withSource(definition, column, sourceOfChoice(choice, suggested.columns[column])))
               }
             />
             {source?.value !== undefined && (

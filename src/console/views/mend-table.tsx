@@ -14,13 +14,13 @@ import {
   type Rejects,
 } from '../data/rejects';
 import { fetchLastLoad, useNewerFeed } from '../data/runs';
-import { uploadFeed } from '../data/upload';
+import { requestUpload } from '../data/upload';
 import { useTransfer } from '../data/use-transfer';
 import { Action } from '../parts/action';
 import { Download } from '../parts/download';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -47,7 +47,7 @@ export function MendTable({ feed, code, run, kept: { edits, keepEdits } }: Optio
   const shown = places.slice((page - 1) * pageSize, page * pageSize);
   const rows = useRejectedRows(feed, run, rejects.data, shown);
   const error = rejects.error ?? rows.error;
-  if (error) return <Failure error={error} retry={() => void rejects.refetch()} />;
+  if (error) return <FailureNotice error={error} retry={() => void rejects.refetch()} />;
   if (!rejects.data || !rows.data) return <Loading />;
   // Rows that are too long are in no file of rejects.
   if (places.length === 0) return null;
@@ -125,7 +125,7 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
       const text = mendedFile(rejects.head, await rejects.readMended(sent));
       const file = new File([text], `mended-${feed.feed_id}.csv`, { type: 'text/csv' });
       const mended = { partner: feed.partner_name, file, ...mendedFields(feed) };
-      return uploadFeed(mended, transfer.keyFor([run, sent]), transfer.begin());
+      return requestUpload(mended, transfer.keyFor([run, sent]), transfer.begin());
     },
     onSuccess: (receipt, sent) => {
       if (!receipt) return;
@@ -136,7 +136,7 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
   const changed = Object.keys(edits).length;
   return (
     <>
-      {send.error && <Failure error={send.error} />}
+      {send.error && <FailureNotice error={send.error} />}
       <div className="actions">
         <Action
           kind="primary"
@@ -175,7 +175,7 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
   );
   const titles = [texts.issues.line, texts.issues.reason, ...names];
   return (
-    <Table label={texts.issues.mend} columns={titles.map((title) => ({ title }))}>
+    <DataTable label={texts.issues.mend} columns={titles.map((title) => ({ title }))}>
       {rows.map(({ line, messages, cells, faulty }) => (
         <tr key={line}>
           <th scope="row" className="line">
@@ -204,7 +204,7 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
           })}
         </tr>
       ))}
-    </Table>
+    </DataTable>
   );
 }
 

@@ -3,11 +3,11 @@ import { bodyOf, client } from '../api';
 import { addressOf, useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { time } from '../locale';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
-import { Card, Loading, Page } from '../parts/page';
+import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
@@ -16,7 +16,7 @@ export function OrdersView() {
   const [read, write] = useFilters();
   const partner = useDeferred(read('partner'));
   return (
-    <Page title={texts.orders.title}>
+    <PageView title={texts.orders.title}>
       <Card>
         <PartnerField
           label={texts.catalog.partner}
@@ -25,7 +25,7 @@ export function OrdersView() {
         />
         <Orders partner={partner} />
       </Card>
-    </Page>
+    </PageView>
   );
 }
 
@@ -35,7 +35,8 @@ function Orders({ partner }: { partner: string }) {
       client.GET('/orders', { params: { query: { partner_name: partner || undefined, limit: 50, cursor } } }),
     ),
   );
-  if (orders.isLoadingError) return <Failure error={orders.error} retry={() => void orders.refetch()} />;
+  if (orders.isLoadingError)
+    return <FailureNotice error={orders.error} retry={() => void orders.refetch()} />;
   if (orders.isPending) return <Loading />;
   const items = orders.data.pages.flatMap((page) => page.items);
   if (items.length === 0)
@@ -48,7 +49,7 @@ function Orders({ partner }: { partner: string }) {
   const { order, items: lines, total, created } = texts.orders;
   return (
     <>
-      <Table
+      <DataTable
         label={texts.orders.title}
         columns={[
           ...[order, texts.catalog.partner, lines].map((title) => ({ title })),
@@ -80,7 +81,7 @@ function Orders({ partner }: { partner: string }) {
             <td>{time(created_at)}</td>
           </tr>
         ))}
-      </Table>
+      </DataTable>
       <More list={orders} />
     </>
   );

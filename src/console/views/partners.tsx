@@ -5,13 +5,13 @@ import { bodyOf, client } from '../api';
 import { addressOf, useFilters } from '../data/address';
 import { usePartners } from '../data/queries';
 import { count, time } from '../locale';
-import { Attention } from '../parts/attention';
+import { AttentionList } from '../parts/attention';
 import { Download } from '../parts/download';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { More } from '../parts/more';
-import { Card, Loading, Page } from '../parts/page';
-import { Table } from '../parts/table';
+import { Card, Loading, PageView } from '../parts/page';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { FeedList } from './feeds';
@@ -28,7 +28,7 @@ export function PartnersView() {
   const attention = known.find((each) => each === read('attention'));
   const list = usePartners({ q: read('q') || undefined, sort_by: sortBy, attention });
   return (
-    <Page title={texts.partners.title}>
+    <PageView title={texts.partners.title}>
       <Card>
         <div className="filters" role="search" aria-label={texts.feeds.filters}>
           <Field label={texts.partners.search} value={read('q')} onChange={(q) => write({ q })} />
@@ -47,20 +47,20 @@ export function PartnersView() {
         </div>
         <PartnerTable list={list} />
       </Card>
-    </Page>
+    </PageView>
   );
 }
 
 /** Partners, and why they need attention. */
 export function PartnerTable({ list }: { list: ReturnType<typeof usePartners> }) {
-  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const partners = list.data.pages.flatMap(({ items }) => items);
   if (partners.length === 0) return <p className="muted">{texts.partners.none}</p>;
   const { name, attention, products, last, lastFeed } = texts.partners;
   return (
     <>
-      <Table
+      <DataTable
         label={texts.partners.title}
         columns={[
           { title: name },
@@ -73,7 +73,7 @@ export function PartnerTable({ list }: { list: ReturnType<typeof usePartners> })
         {partners.map((partner) => (
           <PartnerRow key={partner.partner_name} partner={partner} />
         ))}
-      </Table>
+      </DataTable>
       <More list={list} />
     </>
   );
@@ -89,7 +89,7 @@ function PartnerRow({ partner }: { partner: Schemas['Partner'] }) {
         </Link>
       </th>
       <td>
-        <Attention partner={partner} />
+        <AttentionList partner={partner} />
       </td>
       <td className="number">{count(products)}</td>
       <td>{last_completed_at ? time(last_completed_at) : texts.partners.never}</td>
@@ -113,7 +113,7 @@ export function PartnerView({ name }: { name: string }) {
   const fetchProducts = () =>
     bodyOf<Blob>(client.GET('/partners/{partner_name}/products.csv', { params: { path }, parseAs: 'blob' }));
   return (
-    <Page
+    <PageView
       title={name}
       actions={
         <>
@@ -129,7 +129,7 @@ export function PartnerView({ name }: { name: string }) {
         </>
       }
     >
-      {partner.error && <Failure error={partner.error} retry={() => void partner.refetch()} />}
+      {partner.error && <FailureNotice error={partner.error} retry={() => void partner.refetch()} />}
       {partner.data && (
         <dl className="counts">
           {[
@@ -146,7 +146,7 @@ export function PartnerView({ name }: { name: string }) {
       )}
       {partner.data && partner.data.attention.length > 0 && (
         <Card title={texts.partners.attention}>
-          <Attention partner={partner.data} />
+          <AttentionList partner={partner.data} />
         </Card>
       )}
       <Card title={texts.feeds.title}>
@@ -165,6 +165,6 @@ export function PartnerView({ name }: { name: string }) {
       <Card title={texts.formats.title}>
         <FormatList partner={name} />
       </Card>
-    </Page>
+    </PageView>
   );
 }

@@ -6,12 +6,12 @@ import { bodyOf, client } from '../api';
 import { addressOf, useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { useStartRun, type Past } from '../data/start-run';
-import type { RunPermissions } from '../data/upload';
+import type { RunOptions } from '../data/upload';
 import { time } from '../locale';
 import { Action } from '../parts/action';
 import { Changes } from '../parts/changes';
 import { Confirm } from '../parts/confirm';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Summary } from '../parts/summary';
@@ -54,7 +54,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
     },
     onError: () => setAsked(undefined),
   });
-  if (plan.isLoadingError) return <Failure error={plan.error} retry={() => void plan.refetch()} />;
+  if (plan.isLoadingError) return <FailureNotice error={plan.error} retry={() => void plan.refetch()} />;
   if (!first) return <Loading />;
   return (
     <>
@@ -69,7 +69,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
             <Faults counts={first.issue_counts} />
           </>
         )}
-        {error && <Failure error={error} />}
+        {error && <FailureNotice error={error} />}
         <div className="actions">
           {first.status === 'completed' && (
             <Action kind="primary" onPress={() => press()}>
@@ -114,7 +114,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
 }
 
 /** Returns what the address lets a run do; what it does not say in the right way, and what is for complete feeds only, is left out. */
-function permissionsOf({ mode }: Schemas['Feed'], read: (name: string) => string): RunPermissions {
+function permissionsOf({ mode }: Schemas['Feed'], read: (name: string) => string): RunOptions {
   if (mode !== 'replace') return {};
   const withdrawn = read('withdraw');
   return {

@@ -3,7 +3,7 @@ import { bodyOf, client } from '../api';
 import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { time } from '../locale';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Value } from '../parts/value';
@@ -21,7 +21,7 @@ export function History({ productId }: { productId: string }) {
   const versions = history.data?.pages.flatMap(({ items }) => items) ?? [];
   return (
     <Card title={texts.product.history}>
-      {history.isLoadingError && <Failure error={history.error} retry={() => void history.refetch()} />}
+      {history.isLoadingError && <FailureNotice error={history.error} retry={() => void history.refetch()} />}
       {history.isPending && <Loading />}
       <ol className="time-line">
         {versions.map(({ valid_from, feed_id, run, is_external, changes }) => (

@@ -4,9 +4,9 @@ import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { time } from '../locale';
 import { Chart } from '../parts/chart';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { texts } from '../texts';
 
 const shownDays = 90;
@@ -18,7 +18,7 @@ export function Prices({ productId }: { productId: string }) {
   const lowest = usePrices(productId, lowestDays).data;
   return (
     <Card title={texts.product.prices}>
-      {prices.error && <Failure error={prices.error} retry={() => void prices.refetch()} />}
+      {prices.error && <FailureNotice error={prices.error} retry={() => void prices.refetch()} />}
       {prices.isPending && <Loading />}
       {prices.data && <PriceChart periods={prices.data.changes} />}
       {lowest && lowest.lowest_price !== null && (
@@ -68,7 +68,7 @@ function PriceChart({ periods }: { periods: Schemas['PricePeriod'][] }) {
       <Chart label={texts.product.prices} times={times} series={series} />
       <details>
         <summary>{texts.sales.table}</summary>
-        <Table
+        <DataTable
           label={texts.product.prices}
           columns={[{ title: from }, { title: to }, { title: texts.fields.price!, isNumber: true }]}
         >
@@ -81,7 +81,7 @@ function PriceChart({ periods }: { periods: Schemas['PricePeriod'][] }) {
               </td>
             </tr>
           ))}
-        </Table>
+        </DataTable>
       </details>
     </>
   );

@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { bodyOf, client } from '../api';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
@@ -14,7 +14,7 @@ export function Source({ productId }: { productId: string }) {
   });
   return (
     <Card title={texts.product.source}>
-      {source.error && <Failure error={source.error} retry={() => void source.refetch()} />}
+      {source.error && <FailureNotice error={source.error} retry={() => void source.refetch()} />}
       {source.isPending && <Loading />}
       {source.data && (
         <>

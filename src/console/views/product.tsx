@@ -7,8 +7,8 @@ import { addressOf, routes } from '../data/address';
 import { time } from '../locale';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
-import { Failure } from '../parts/failure';
-import { Card, Loading, Page } from '../parts/page';
+import { FailureNotice } from '../parts/failure';
+import { Card, Loading, PageView } from '../parts/page';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { History } from './product-history';
@@ -23,8 +23,8 @@ export function ProductView({ productId }: { productId: string }) {
       bodyOf(client.GET('/products/{product_id}', { params: { path: { product_id: productId } } })),
   });
   return (
-    <Page title={product.data?.product_name ?? productId}>
-      {product.error && <Failure error={product.error} retry={() => void product.refetch()} />}
+    <PageView title={product.data?.product_name ?? productId}>
+      {product.error && <FailureNotice error={product.error} retry={() => void product.refetch()} />}
       {product.isPending && <Loading />}
       {product.data && (
         <>
@@ -34,7 +34,7 @@ export function ProductView({ productId }: { productId: string }) {
           <Source productId={productId} />
         </>
       )}
-    </Page>
+    </PageView>
   );
 }
 
@@ -108,7 +108,7 @@ function TestOrder({ product }: { product: Schemas['Product'] }) {
         }
       >
         <p>{texts.product.orderLead}</p>
-        {order.error && <Failure error={order.error} />}
+        {order.error && <FailureNotice error={order.error} />}
       </Confirm>
     </>
   );

@@ -3,10 +3,10 @@ import { bodyOf, client, RequestError, type Schemas } from '../api';
 import { addressOf, routes } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, duration } from '../locale';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
-import { Card, Loading, Page } from '../parts/page';
-import { Table } from '../parts/table';
+import { Card, Loading, PageView } from '../parts/page';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -15,9 +15,9 @@ const everyMilliseconds = 5_000;
 /** The runs that wait and are in progress, by partner; kept up to date. */
 export function QueueView() {
   return (
-    <Page title={texts.queue.title}>
+    <PageView title={texts.queue.title}>
       <Queue />
-    </Page>
+    </PageView>
   );
 }
 
@@ -38,7 +38,7 @@ function Queue() {
         </Link>
       </div>
     );
-  if (queue.isLoadingError) return <Failure error={queue.error} retry={() => void queue.refetch()} />;
+  if (queue.isLoadingError) return <FailureNotice error={queue.error} retry={() => void queue.refetch()} />;
   if (queue.isPending) return <Loading />;
   const [{ waiting, running, oldest_requested_at }] = queue.data.pages as [Schemas['Queue']];
   const partners = queue.data.pages.flatMap(({ items }) => items);
@@ -69,7 +69,7 @@ function Queue() {
             <p className="muted">{texts.queue.noneWay}</p>
           </>
         ) : (
-          <Table
+          <DataTable
             label={texts.queue.title}
             columns={[
               { title: texts.partners.name },
@@ -90,7 +90,7 @@ function Queue() {
                 <td className="number">{count(partner.running)}</td>
               </tr>
             ))}
-          </Table>
+          </DataTable>
         )}
         <More list={queue} />
       </Card>

@@ -11,7 +11,7 @@ import {
   asItIs,
   byMapping,
   changesBetween,
-  faultOfName,
+  formatNameFault,
   freeName,
   isSame,
   modeFor,
@@ -19,10 +19,10 @@ import {
   type Proposal,
 } from '../data/reading';
 import { Cancelled } from '../data/send-form';
-import { inspectFeed, uploadFeed } from '../data/upload';
+import { requestInspection, requestUpload } from '../data/upload';
 import { useTransfer } from '../data/use-transfer';
 import { Action } from '../parts/action';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { Card, Loading } from '../parts/page';
 import { Sending } from '../parts/sending';
@@ -35,7 +35,7 @@ import { FileFacts } from './file-facts';
 import { Mapping } from './mapping-table';
 import { NoTable } from './no-table';
 import { ReplaceFormat } from './replace-format';
-import { Sample, sampleOf } from './sample-table';
+import { Sample, sampleRows } from './sample-table';
 
 interface Options {
   draft: Draft;
@@ -45,7 +45,7 @@ interface Options {
 }
 
 /** How the file is sent. */
-type Sent = Pick<Parameters<typeof uploadFeed>[0], 'mode' | 'format' | 'definition'>;
+type Sent = Pick<Parameters<typeof requestUpload>[0], 'mode' | 'format' | 'definition'>;
 
 /** Chooses how to read the file, and stores it; a definition that is new is saved with it. */
 export function ReadingForm({ draft, inspection, proposal }: Options) {
@@ -68,7 +68,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
   const isNew = definition !== null && !isSame(chosen?.definition, definition);
   const ownName = chosen?.partner_name ? chosen.format_name : undefined;
   const name = typedName ?? ownName ?? freeName(formats);
-  const nameFault = isNew ? faultOfName(name, formats) : undefined;
+  const nameFault = isNew ? formatNameFault(name, formats) : undefined;
 
   const isComplete =
     reading === asItIs ||
@@ -81,7 +81,11 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
   const read = useQuery({
     queryKey: ['inspection', draft.partner, draft.file.name, draft.file.lastModified, settled],
     queryFn: () =>
-      inspectFeed(draft.partner, draft.file, JSON.parse(settled) as Parameters<typeof inspectFeed>[2]),
+      requestInspection(
+        draft.partner,
+        draft.file,
+        JSON.parse(settled) as Parameters<typeof requestInspection>[2],
+      ),
     enabled: isComplete && settled === wanted,
     placeholderData: keepPreviousData,
     gcTime: 0,
@@ -89,13 +93,13 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
   const outcome = isComplete ? read.data : undefined;
   const problem = outcome?.refusal ?? outcome?.run_failure;
   // While there are doubts, what is known of the products is shown.
-  const products = outcome ? sampleOf(outcome) : definition ? [] : inspection.sample;
+  const products = outcome ? sampleRows(outcome) : definition ? [] : inspection.sample;
 
   const transfer = useTransfer();
   const upload = useMutation({
     mutationFn: async (sent: Sent) => {
       const key = transfer.keyFor([draft.file.lastModified, sent]);
-      const receipt = await uploadFeed({ ...draft, ...sent }, key, transfer.begin());
+      const receipt = await requestUpload({ ...draft, ...sent }, key, transfer.begin());
       await removeDraft();
       return receipt;
     },
@@ -201,11 +205,11 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
           options={modes}
           onChange={(value) => setMode(value as Schemas['LoadMode'])}
         />
-        {saved.error && <Failure error={saved.error} />}
+        {saved.error && <FailureNotice error={saved.error} />}
         {upload.error instanceof Cancelled ? (
           <p role="status">{texts.transfer.cancelled}</p>
         ) : (
-          upload.error && <Failure error={upload.error} />
+          upload.error && <FailureNotice error={upload.error} />
         )}
         {!isComplete && (
           <p className="field-error">{definition ? texts.check.needsSku : texts.check.needsAnswers}</p>

@@ -2,7 +2,7 @@ import type { Schemas } from '../api';
 import type { DefinitionChange } from '../data/reading';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -29,7 +29,7 @@ export function ReplaceFormat({ name, changes, onClose, onReplace }: Options) {
       }
     >
       <p>{texts.check.replaceLead}</p>
-      <Table label={title} columns={[field, before, after].map((each) => ({ title: each }))}>
+      <DataTable label={title} columns={[field, before, after].map((each) => ({ title: each }))}>
         {changes.map((change) => (
           <tr key={`${change.isColumn}/${change.name}`}>
             <th scope="row">
@@ -44,7 +44,7 @@ export function ReplaceFormat({ name, changes, onClose, onReplace }: Options) {
             </td>
           </tr>
         ))}
-      </Table>
+      </DataTable>
     </Confirm>
   );
 }

@@ -7,7 +7,7 @@ import { addressOf } from '../data/address';
 import { Action } from '../parts/action';
 import { Changes } from '../parts/changes';
 import { Confirm } from '../parts/confirm';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Loading } from '../parts/page';
 import { Summary } from '../parts/summary';
 import { Value } from '../parts/value';
@@ -57,8 +57,8 @@ export function RevertDialog({ feed, run, onClose }: Options) {
     >
       <p>{texts.runs.revertLead}</p>
       {preview.isPending && <Loading />}
-      {preview.error && <Failure error={preview.error} retry={() => void preview.refetch()} />}
-      {undo.error && <Failure error={undo.error} />}
+      {preview.error && <FailureNotice error={preview.error} retry={() => void preview.refetch()} />}
+      {undo.error && <FailureNotice error={undo.error} />}
       {preview.data?.summary && <Summary summary={preview.data.summary} />}
       {conflicts.length > 0 && (
         <div className="notice">

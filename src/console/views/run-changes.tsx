@@ -6,7 +6,7 @@ import { useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { Action } from '../parts/action';
 import { Changes } from '../parts/changes';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Summary } from '../parts/summary';
@@ -38,7 +38,8 @@ export function RunChangesView({ feed, run }: Options) {
       ),
   });
   const undoing = runs.data?.items.find((each) => each.run === run)?.reverted_by;
-  if (changes.isLoadingError) return <Failure error={changes.error} retry={() => void changes.refetch()} />;
+  if (changes.isLoadingError)
+    return <FailureNotice error={changes.error} retry={() => void changes.refetch()} />;
   const first = changes.data?.pages[0];
   if (!first) return <Loading />;
   return (

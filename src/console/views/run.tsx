@@ -10,7 +10,7 @@ import { fetchRuns, lastLoadOf } from '../data/runs';
 import { useStartRun } from '../data/start-run';
 import { time } from '../locale';
 import { Action } from '../parts/action';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
 import { Summary } from '../parts/summary';
 import { Value, visible } from '../parts/value';
@@ -38,13 +38,13 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
     if (status === 'completed' || status === 'failed')
       void queries.invalidateQueries({ predicate: ({ queryKey: [of] }) => of !== 'job' && of !== 'runs' });
   }, [status, queries]);
-  if (job.error) return <Failure error={job.error} retry={() => void job.refetch()} />;
+  if (job.error) return <FailureNotice error={job.error} retry={() => void job.refetch()} />;
   if (!job.data || !runs.data) return <Loading />;
   const hasRun = status !== 'queued';
   const undoing = runs.data.find(({ run: number }) => number === job.data.reverted_by);
   return (
     <Card title={texts.run.title}>
-      {error && <Failure error={error} />}
+      {error && <FailureNotice error={error} />}
       {status === 'running' || job.data.queued_at !== undefined ? (
         <InProgress job={job.data} />
       ) : (
@@ -92,7 +92,7 @@ function InProgress({ job }: { job: Schemas['Job'] }) {
       {progress && (
         <p className="muted">{texts.run.rows(progress.rows, Math.round(progress.rows_per_second))}</p>
       )}
-      {cancel.error && <Failure error={cancel.error} />}
+      {cancel.error && <FailureNotice error={cancel.error} />}
       <Action isDisabled={cancel.isPending || cancel.isSuccess} onPress={() => cancel.mutate()}>
         {cancel.isIdle || cancel.isError ? texts.run.cancel : texts.run.cancelling}
       </Action>

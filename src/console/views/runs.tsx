@@ -4,11 +4,11 @@ import { bodyOf, client } from '../api';
 import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, time } from '../locale';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Status } from '../parts/summary';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -18,7 +18,7 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
   const runs = usePages(['runs', jobId], (cursor) =>
     bodyOf(client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { cursor } } })),
   );
-  if (runs.isLoadingError) return <Failure error={runs.error} retry={() => void runs.refetch()} />;
+  if (runs.isLoadingError) return <FailureNotice error={runs.error} retry={() => void runs.refetch()} />;
   if (!runs.data) return <Loading />;
   const items = runs.data.pages.flatMap((page) => page.items);
   const { number, kind, status, by, finished } = texts.runs;
@@ -28,7 +28,7 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
       {items.length === 0 ? (
         <p className="muted">{texts.runs.none}</p>
       ) : (
-        <Table
+        <DataTable
           label={texts.runs.title}
           columns={[
             ...[number, kind, status].map((title) => ({ title })),
@@ -68,7 +68,7 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
               <td>{time(run.finished_at)}</td>
             </tr>
           ))}
-        </Table>
+        </DataTable>
       )}
       <More list={runs} />
     </Card>

@@ -7,9 +7,9 @@ import { count, percent } from '../locale';
 import { Bars } from '../parts/bars';
 import { Chart } from '../parts/chart';
 import { Figures } from '../parts/figures';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
-import { Card, Loading, Page } from '../parts/page';
+import { Card, Loading, PageView } from '../parts/page';
 import { texts } from '../texts';
 
 const defaultCurrency = 'EUR';
@@ -21,7 +21,7 @@ export function SalesView() {
   const currency = /^[A-Za-z]{3}$/.test(typed) ? typed.toUpperCase() : defaultCurrency;
   const grain = read('grain') === 'monthly' ? 'monthly' : 'daily';
   return (
-    <Page title={texts.sales.title}>
+    <PageView title={texts.sales.title}>
       <Card>
         <div className="filters">
           <Field
@@ -44,7 +44,7 @@ export function SalesView() {
         <ByPartner currency={currency} />
         <Share currency={currency} />
       </div>
-    </Page>
+    </PageView>
   );
 }
 
@@ -75,7 +75,7 @@ function OverTime({ currency, grain }: Options & { grain: Schemas['Grain'] }) {
   }, [results]);
   return (
     <Card title={texts.sales.overTime}>
-      {sales.error && <Failure error={sales.error} retry={() => void sales.refetch()} />}
+      {sales.error && <FailureNotice error={sales.error} retry={() => void sales.refetch()} />}
       {sales.isPending && <Loading />}
       {results?.length === 0 && <p className="muted">{texts.sales.none(currency)}</p>}
       {results && results.length > 0 && (
@@ -103,7 +103,7 @@ function ByPartner({ currency }: Options) {
   const results = sales.data?.results;
   return (
     <Card title={texts.sales.byPartner}>
-      {sales.error && <Failure error={sales.error} retry={() => void sales.refetch()} />}
+      {sales.error && <FailureNotice error={sales.error} retry={() => void sales.refetch()} />}
       {sales.isPending && <Loading />}
       {results?.length === 0 && <p className="muted">{texts.sales.none(currency)}</p>}
       {results && results.length > 0 && (
@@ -138,7 +138,7 @@ function Share({ currency }: Options) {
   const results = share.data?.results;
   return (
     <Card title={texts.sales.share}>
-      {share.error && <Failure error={share.error} retry={() => void share.refetch()} />}
+      {share.error && <FailureNotice error={share.error} retry={() => void share.refetch()} />}
       {share.isPending && <Loading />}
       {results?.length === 0 && <p className="muted">{texts.sales.none(currency)}</p>}
       {results && results.length > 0 && (

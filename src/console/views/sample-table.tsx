@@ -1,14 +1,14 @@
 import { productColumns } from '../../feed-format/columns';
 import type { Schemas } from '../api';
 import { Card } from '../parts/page';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
 const shownRows = 5;
 
 /** The first rows, as the reading of an inspection makes products of them. */
-export const sampleOf = ({ rows }: Schemas['FeedInspection']) =>
+export const sampleRows = ({ rows }: Schemas['FeedInspection']) =>
   rows.slice(0, shownRows).map(({ values }) => values);
 
 export function Sample({ rows }: { rows: Schemas['CleanedValues'][] }) {
@@ -18,7 +18,7 @@ export function Sample({ rows }: { rows: Schemas['CleanedValues'][] }) {
       {rows.length === 0 ? (
         <p className="muted">{texts.check.sampleNone}</p>
       ) : (
-        <Table label={title} columns={productColumns.map((column) => ({ title: texts.fields[column]! }))}>
+        <DataTable label={title} columns={productColumns.map((column) => ({ title: texts.fields[column]! }))}>
           {rows.map((row, at) => (
             <tr key={at}>
               {productColumns.map((column) => (
@@ -28,7 +28,7 @@ export function Sample({ rows }: { rows: Schemas['CleanedValues'][] }) {
               ))}
             </tr>
           ))}
-        </Table>
+        </DataTable>
       )}
     </Card>
   );

@@ -13,7 +13,7 @@ import { routes, useFilters } from '../data/address';
 import { saveDraft, useDraft } from '../data/draft';
 import { useOnlyPartner } from '../data/queries';
 import { Action } from '../parts/action';
-import { Card, Page } from '../parts/page';
+import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
@@ -40,7 +40,7 @@ export function SendView() {
       ? take(new File([pasted], texts.file.pasted, { type: 'text/csv' }))
       : Promise.resolve(setFault('rows'));
   return (
-    <Page title={texts.send.title}>
+    <PageView title={texts.send.title}>
       <p className="muted">{texts.send.lead}</p>
       <Card>
         <PartnerField
@@ -88,6 +88,6 @@ export function SendView() {
         )}
         <Action onPress={() => void takePasted()}>{texts.send.pasted}</Action>
       </Card>
-    </Page>
+    </PageView>
   );
 }

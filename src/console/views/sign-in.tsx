@@ -4,9 +4,9 @@ import { Form } from 'react-aria-components';
 import { RequestError } from '../api';
 import { askScope } from '../data/queries';
 import { Action } from '../parts/action';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Field } from '../parts/field';
-import { Card, Page } from '../parts/page';
+import { Card, PageView } from '../parts/page';
 import { signIn, wasRefused } from '../session';
 import { texts } from '../texts';
 
@@ -19,7 +19,7 @@ export function SignInView() {
   const isRefused = enter.error instanceof RequestError && enter.error.status === 401;
   return (
     <main className="narrow">
-      <Page title={texts.key.title}>
+      <PageView title={texts.key.title}>
         <Card>
           <p>{texts.key.lead}</p>
           {wasRefused() && (
@@ -27,7 +27,7 @@ export function SignInView() {
               {texts.key.refused}
             </p>
           )}
-          {enter.error && !isRefused && <Failure error={enter.error} />}
+          {enter.error && !isRefused && <FailureNotice error={enter.error} />}
           <Form
             onSubmit={(event) => {
               event.preventDefault();
@@ -47,7 +47,7 @@ export function SignInView() {
             </Action>
           </Form>
         </Card>
-      </Page>
+      </PageView>
     </main>
   );
 }

@@ -3,16 +3,16 @@ import type { Schemas } from '../api';
 import { addressOf } from '../data/address';
 import { useFetches, type SourcePath } from '../data/sources';
 import { count, time } from '../locale';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
 type Fetch = Schemas['SourceFetch'];
 
-export function FetchStatus({ fetch }: { fetch: Fetch }) {
+export function FetchStatusBadge({ fetch }: { fetch: Fetch }) {
   const kinds: Record<Fetch['status'], string> = {
     queued: fetch.attempts > 0 ? 'watch' : '',
     running: 'update',
@@ -25,7 +25,7 @@ export function FetchStatus({ fetch }: { fetch: Fetch }) {
 }
 
 /** The outcome of a fetch in a sentence, and the reason of a failed attempt in the words of the service. */
-export function FetchOutcome({ fetch }: { fetch: Fetch }) {
+export function FetchOutcomeText({ fetch }: { fetch: Fetch }) {
   const { status, attempts, next_attempt_at, failure_reason } = fetch;
   const isRetried = status === 'queued' && attempts > 0;
   return (
@@ -45,7 +45,7 @@ export function FetchOutcome({ fetch }: { fetch: Fetch }) {
 /** Every fetch of a source, newest first. */
 export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | null | undefined }) {
   const list = useFetches(path, last);
-  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
   if (!list.data) return <Loading />;
   const fetches = list.data.pages.flatMap(({ items }) => items);
   const { number, why, outcome, http, attempts, feed } = texts.fetches;
@@ -54,7 +54,7 @@ export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | n
       {fetches.length === 0 ? (
         <p className="muted">{texts.fetches.none}</p>
       ) : (
-        <Table
+        <DataTable
           label={texts.fetches.title}
           columns={[
             ...[number, outcome, feed, why].map((title) => ({ title })),
@@ -64,7 +64,7 @@ export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | n
           {fetches.map((fetch) => (
             <FetchRow key={fetch.fetch} fetch={fetch} />
           ))}
-        </Table>
+        </DataTable>
       )}
       <More list={list} />
     </Card>
@@ -80,9 +80,9 @@ function FetchRow({ fetch }: { fetch: Fetch }) {
         <div className="muted">{time(fetch.finished_at ?? fetch.started_at ?? fetch.requested_at)}</div>
       </th>
       <td className="outcome">
-        <FetchStatus fetch={fetch} />
+        <FetchStatusBadge fetch={fetch} />
         <div className="muted">
-          <FetchOutcome fetch={fetch} />
+          <FetchOutcomeText fetch={fetch} />
         </div>
       </td>
       <td>

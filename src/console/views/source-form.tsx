@@ -15,9 +15,9 @@ import {
 import { useFetchNow, useSaveSource, useSource, useSourceNames, type SourcePath } from '../data/sources';
 import { Action } from '../parts/action';
 import { Check } from '../parts/check';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Field } from '../parts/field';
-import { Card, Loading, Page } from '../parts/page';
+import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { useDeferred } from '../parts/use-deferred';
 import { texts } from '../texts';
@@ -30,10 +30,10 @@ export function NewSourceView() {
   const [read] = useFilters();
   const only = useOnlyPartner();
   return (
-    <Page title={texts.sources.addTitle}>
+    <PageView title={texts.sources.addTitle}>
       <p className="muted">{texts.sources.addLead}</p>
       {only === undefined ? <Loading /> : <SourceForm partner={read('partner') || only} />}
-    </Page>
+    </PageView>
   );
 }
 
@@ -41,11 +41,11 @@ export function NewSourceView() {
 export function EditSourceView({ path }: { path: SourcePath }) {
   const source = useSource(path);
   return (
-    <Page title={`${texts.sources.edit}: ${path.source_name}`}>
-      {source.error && <Failure error={source.error} retry={() => void source.refetch()} />}
+    <PageView title={`${texts.sources.edit}: ${path.source_name}`}>
+      {source.error && <FailureNotice error={source.error} retry={() => void source.refetch()} />}
       {source.isPending && <Loading />}
       {source.data && <SourceForm partner={path.partner_name} source={source.data} />}
-    </Page>
+    </PageView>
   );
 }
 
@@ -125,8 +125,8 @@ function SourceForm({ partner: given, source }: Options) {
         />
       </Card>
       <Card>
-        {save.error && <Failure error={save.error} />}
-        {fetchNow.error && <Failure error={fetchNow.error} />}
+        {save.error && <FailureNotice error={save.error} />}
+        {fetchNow.error && <FailureNotice error={fetchNow.error} />}
         {isIncomplete && <p className="muted">{texts.sources.incomplete}</p>}
         <p className="muted">{texts.sources.testLead}</p>
         <div className="actions">

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { fetchFormats } from '../data/formats';
 import { isPercentage, type SourceDraft } from '../data/source-draft';
 import { Check } from '../parts/check';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { useDeferred } from '../parts/use-deferred';
 import { texts } from '../texts';
@@ -31,7 +31,7 @@ export function LoadFields({ draft, faults, onChange }: Options) {
   if (!offered.some(([name]) => name === draft.format)) offered.push([draft.format, draft.format]);
   return (
     <>
-      {formats.error && <Failure error={formats.error} retry={() => void formats.refetch()} />}
+      {formats.error && <FailureNotice error={formats.error} retry={() => void formats.refetch()} />}
       <div className="pair">
         <Choice
           label={texts.sources.format}

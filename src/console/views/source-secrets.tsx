@@ -1,4 +1,4 @@
-import { losesSecrets, mask, type SourceDraft } from '../data/source-draft';
+import { losesSecrets, secretMask, type SourceDraft } from '../data/source-draft';
 import type { Schemas } from '../api';
 import { Action } from '../parts/action';
 import { Field } from '../parts/field';
@@ -20,7 +20,7 @@ export function SecretFields({ draft, stored, faults, onChange }: Options) {
     onChange({
       headers: headers.map((header, other) => (other === at ? { ...header, ...changes } : header)),
     });
-  const hintOf = (value: string) => (value === mask ? secrets.stored : undefined);
+  const hintOf = (value: string) => (value === secretMask ? secrets.stored : undefined);
   return (
     <fieldset className="group">
       <legend>{secrets.title}</legend>

@@ -11,11 +11,11 @@ import {
   type SourcePath,
 } from '../data/sources';
 import { Action } from '../parts/action';
-import { Failure } from '../parts/failure';
-import { Card, Loading, Page } from '../parts/page';
+import { FailureNotice } from '../parts/failure';
+import { Card, Loading, PageView } from '../parts/page';
 import { texts } from '../texts';
 import { FetchedFile } from './fetched-file';
-import { FetchOutcome } from './source-fetches';
+import { FetchOutcomeText } from './source-fetches';
 
 /** Shows what the last fetch of a source has brought, and switches the source on. */
 export function SourceTestView({ path }: { path: SourcePath }) {
@@ -25,7 +25,7 @@ export function SourceTestView({ path }: { path: SourcePath }) {
   const error = source.error ?? last.error ?? fetchNow.error;
   const feedId = !isInProgress(last.data) && last.data?.feed_id;
   return (
-    <Page
+    <PageView
       title={texts.sources.testTitle(path.source_name)}
       actions={
         <Link className="button" href={addressOfSource(path)}>
@@ -33,7 +33,7 @@ export function SourceTestView({ path }: { path: SourcePath }) {
         </Link>
       }
     >
-      {error && <Failure error={error} retry={() => void source.refetch()} />}
+      {error && <FailureNotice error={error} retry={() => void source.refetch()} />}
       {last.data && <Outcome path={path} fetch={last.data} onRepeat={() => fetchNow.mutate(path)} />}
       {last.data === null && (
         <Card>
@@ -46,7 +46,7 @@ export function SourceTestView({ path }: { path: SourcePath }) {
       {feedId && <FetchedFile feedId={feedId} />}
       {feedId && source.data && <SwitchOn source={source.data} />}
       {!error && (source.isPending || last.isPending) && <Loading />}
-    </Page>
+    </PageView>
   );
 }
 
@@ -63,13 +63,13 @@ function Outcome({ path, fetch, onRepeat }: OutcomeOptions) {
   if (!hasFailed)
     return (
       <div role="status" className={`notice ${fetch.feed_id ? 'good' : ''}`}>
-        <FetchOutcome fetch={fetch} />
+        <FetchOutcomeText fetch={fetch} />
       </div>
     );
   return (
     <div role="alert" className="notice bad">
       <h2>{texts.sources.notFetched}</h2>
-      <FetchOutcome fetch={fetch} />
+      <FetchOutcomeText fetch={fetch} />
       <p>{texts.sources.notFetchedWay}</p>
       <div className="actions">
         <Link className="button" href={addressOfSource(path, 'edit', wishes)}>
@@ -111,7 +111,7 @@ function SwitchOn({ source }: { source: Schemas['Source'] }) {
         )}
         <li>{run ? texts.sources.willRun : texts.sources.willStore}</li>
       </ul>
-      {save.error && <Failure error={save.error} />}
+      {save.error && <FailureNotice error={save.error} />}
       <div className="actions">
         <Action
           kind="primary"

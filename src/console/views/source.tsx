@@ -10,8 +10,8 @@ import { percent } from '../locale';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
 import { Facts } from '../parts/facts';
-import { Failure } from '../parts/failure';
-import { Card, Loading, Page } from '../parts/page';
+import { FailureNotice } from '../parts/failure';
+import { Card, Loading, PageView } from '../parts/page';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { FetchHistory } from './source-fetches';
@@ -26,7 +26,7 @@ export function SourceView({ path }: { path: SourcePath }) {
   const fetchNow = useFetchNow();
   const isFetching = fetchNow.isPending || last.data?.status === 'running';
   return (
-    <Page
+    <PageView
       title={`${texts.sources.source} ${path.source_name}`}
       actions={
         source.data && (
@@ -44,9 +44,9 @@ export function SourceView({ path }: { path: SourcePath }) {
         )
       }
     >
-      {source.error && <Failure error={source.error} retry={() => void source.refetch()} />}
+      {source.error && <FailureNotice error={source.error} retry={() => void source.refetch()} />}
       {source.isPending && <Loading />}
-      {fetchNow.error && <Failure error={fetchNow.error} />}
+      {fetchNow.error && <FailureNotice error={fetchNow.error} />}
       {source.data && (
         <>
           <Head source={source.data} />
@@ -66,7 +66,7 @@ export function SourceView({ path }: { path: SourcePath }) {
           {isAsked && <RemoveDialog path={path} onClose={() => setAsked(false)} />}
         </>
       )}
-    </Page>
+    </PageView>
   );
 }
 
@@ -170,7 +170,7 @@ function RemoveDialog({ path, onClose }: { path: SourcePath; onClose: () => void
       }
     >
       <p>{texts.sources.removeLead}</p>
-      {remove.error && <Failure error={remove.error} />}
+      {remove.error && <FailureNotice error={remove.error} />}
     </Confirm>
   );
 }

@@ -4,22 +4,22 @@ import { addressOf, addressOfSource, routes, useFilters } from '../data/address'
 import { wordsOf } from '../data/schedule';
 import { useLastFetch, useSources } from '../data/sources';
 import { time } from '../locale';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
-import { Card, Loading, Page } from '../parts/page';
+import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { useDeferred } from '../parts/use-deferred';
 import { texts } from '../texts';
-import { FetchStatus } from './source-fetches';
+import { FetchStatusBadge } from './source-fetches';
 
 /** The sources of all partners that the key may see. */
 export function SourcesView() {
   const [read, write] = useFilters();
   const partner = useDeferred(read('partner'));
   return (
-    <Page
+    <PageView
       title={texts.sources.title}
       actions={
         <Link className="button primary" href={routes.newSource}>
@@ -35,14 +35,14 @@ export function SourcesView() {
         />
         <SourceList partner={partner} />
       </Card>
-    </Page>
+    </PageView>
   );
 }
 
 /** Sources with state, last outcome and next time. @param partner - empty: those of all partners */
 export function SourceList({ partner, isOfPartner }: { partner: string; isOfPartner?: boolean }) {
   const list = useSources(partner);
-  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const sources = list.data.pages.flatMap(({ items }) => items);
   if (sources.length === 0) return <NoSource partner={partner} />;
@@ -50,7 +50,7 @@ export function SourceList({ partner, isOfPartner }: { partner: string; isOfPart
   const titles = [name, state, last, next, ...(isOfPartner ? [] : [owner])];
   return (
     <>
-      <Table label={texts.sources.title} columns={titles.map((title) => ({ title }))}>
+      <DataTable label={texts.sources.title} columns={titles.map((title) => ({ title }))}>
         {sources.map((source) => (
           <SourceRow
             key={`${source.partner_name}/${source.source_name}`}
@@ -58,7 +58,7 @@ export function SourceList({ partner, isOfPartner }: { partner: string; isOfPart
             isOfPartner={isOfPartner}
           />
         ))}
-      </Table>
+      </DataTable>
       <More list={list} />
     </>
   );
@@ -96,7 +96,7 @@ function SourceRow({ source, isOfPartner }: { source: Schemas['Source']; isOfPar
       <td>
         {last.data ? (
           <>
-            <FetchStatus fetch={last.data} />
+            <FetchStatusBadge fetch={last.data} />
             <div className="muted whole">{time(last.data.finished_at ?? last.data.requested_at)}</div>
           </>
         ) : (

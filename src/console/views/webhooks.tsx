@@ -3,11 +3,11 @@ import { bodyOf, client, type Schemas } from '../api';
 import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, time } from '../locale';
-import { Failure } from '../parts/failure';
+import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
-import { Card, Loading, Page } from '../parts/page';
+import { Card, Loading, PageView } from '../parts/page';
 import { Prose } from '../parts/prose';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -21,20 +21,20 @@ const useWebhooks = () =>
 /** Where events are sent, and how that goes. */
 export function WebhooksView() {
   return (
-    <Page title={texts.webhooks.title}>
+    <PageView title={texts.webhooks.title}>
       <p className="muted">
         <Prose>{texts.webhooks.lead}</Prose>
       </p>
       <Card>
         <Webhooks />
       </Card>
-    </Page>
+    </PageView>
   );
 }
 
 function Webhooks() {
   const list = useWebhooks();
-  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const webhooks = list.data.pages.flatMap(({ items }) => items);
   if (webhooks.length === 0)
@@ -57,7 +57,7 @@ function Webhooks() {
 function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   const { url, events, state, lastFailure, discarded } = texts.webhooks;
   return (
-    <Table
+    <DataTable
       label={texts.webhooks.title}
       columns={[
         ...[url, texts.partners.name, events, state, lastFailure].map((title) => ({ title })),
@@ -96,7 +96,7 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
           <td className="number">{count(webhook.discarded)}</td>
         </tr>
       ))}
-    </Table>
+    </DataTable>
   );
 }
 
@@ -125,7 +125,7 @@ export function DeliveriesView({ webhookId }: { webhookId: string }) {
     .data?.pages.flatMap(({ items }) => items)
     .find(({ webhook_id }) => String(webhook_id) === webhookId);
   return (
-    <Page title={texts.webhooks.number(webhookId)}>
+    <PageView title={texts.webhooks.number(webhookId)}>
       {webhook && (
         <Card>
           <WebhookTable webhooks={[webhook]} />
@@ -135,7 +135,7 @@ export function DeliveriesView({ webhookId }: { webhookId: string }) {
         <p className="muted">{texts.webhooks.deliveriesLead}</p>
         <Deliveries webhookId={webhookId} />
       </Card>
-    </Page>
+    </PageView>
   );
 }
 
@@ -154,14 +154,14 @@ function Deliveries({ webhookId }: { webhookId: string }) {
     true,
     (pages) => (pages.some(({ items }) => items.some(isOpen)) ? everyMilliseconds : false),
   );
-  if (list.isLoadingError) return <Failure error={list.error} retry={() => void list.refetch()} />;
+  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;
   const deliveries = list.data.pages.flatMap(({ items }) => items);
   if (deliveries.length === 0) return <p>{texts.webhooks.noDeliveries}</p>;
   const { event, happened, outcome, attempts, result, ended } = texts.webhooks;
   return (
     <>
-      <Table
+      <DataTable
         label={texts.webhooks.deliveries}
         columns={[
           ...[event, outcome, happened].map((title) => ({ title })),
@@ -186,7 +186,7 @@ function Deliveries({ webhookId }: { webhookId: string }) {
             <td className="time">{time(delivery.ended_at)}</td>
           </tr>
         ))}
-      </Table>
+      </DataTable>
       <More list={list} />
     </>
   );

@@ -1,7 +1,7 @@
 import stringWidth from 'string-width';
 import type { components } from '../../../generated/openapi';
 import { countersText, issueTable, jobReport } from '../../../src/cli/report';
-import type { Job } from '../../../src/cli/jobs';
+import type { JobResource } from '../../../src/cli/jobs';
 
 type RowIssue = components['schemas']['RowIssue'];
 
@@ -68,7 +68,7 @@ describe('the table of issues', () => {
 });
 
 describe('the report of a job', () => {
-  const job: Job = {
+  const job: JobResource = {
     job_id: 'JV00001',
     feed_id: 'FD00001',
     status: 'completed',
