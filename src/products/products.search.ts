@@ -162,14 +162,14 @@ export function partnersSql({ partner, includesWithdrawn }: Search): Sql {
 }
 
 /** Whether products are of the only partner, if there is one. */
-export function ofPartner({ partner }: Search): Sql {
+export function partnerCondition({ partner }: Search): Sql {
   return partner ? sql`partner_id = ${partner}` : raw('true');
 }
 
 /** The same for indexes that begin with the partner: without an only one, all partners are named. */
 export function ofPartners(search: Search): Sql {
   return search.partner
-    ? ofPartner(search)
+    ? partnerCondition(search)
     : raw('partner_id = any (array(select partner_id from partners))');
 }
 

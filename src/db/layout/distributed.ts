@@ -5,7 +5,7 @@ import { raw, sql, type Sql } from '../sql';
 import type { DistributedTables } from './distributed-tables';
 import type { ProductLayout } from './layout-interface';
 import { findOwner, readByNumber, readProduct, readShard, sourceOf } from './shard-reads';
-import { dropWorkingCopy, takeWorkingCopy, writeBack } from './working-copy';
+import { deleteWorkingCopy, fillWorkingCopy, writeCopyBack } from './working-copy';
 
 /** Citus distributes `products` by partner: statements name the partner by number, and so read one shard. */
 export const distributedLayout = (tables: DistributedTables): ProductLayout => ({
@@ -16,9 +16,9 @@ export const distributedLayout = (tables: DistributedTables): ProductLayout => (
   readBefore: (products) => sql`with products as materialized (${products})`,
   choose: ({ distributed }) => distributed,
 
-  takeWorkingCopy: (trx, fills, options) => takeWorkingCopy(trx, tables, fills, options),
-  writeBack: (trx, partnerIds) => writeBack(trx, tables, partnerIds),
-  dropWorkingCopy,
+  takeWorkingCopy: (trx, fills, options) => fillWorkingCopy(trx, tables, fills, options),
+  writeBack: (trx, partnerIds) => writeCopyBack(trx, tables, partnerIds),
+  dropWorkingCopy: deleteWorkingCopy,
   async moveNumbers(trx, { fromId, intoId }) {
     await queryRows(trx, sql`update product_blocks set partner_id = ${intoId} where partner_id = ${fromId}`);
   },

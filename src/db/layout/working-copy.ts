@@ -24,7 +24,7 @@ const provisionalFrom = raw(2 ** 52);
 const namedUpdatesMax = 1_000;
 
 /** Creates and fills the working copy of products. */
-export async function takeWorkingCopy(
+export async function fillWorkingCopy(
   trx: Knex.Transaction,
   tables: DistributedTables,
   fills: readonly Fill[],
@@ -63,7 +63,7 @@ const watchSql = ({ triggers }: DistributedTables) => sql`
     referencing old table as changed_from for each statement execute function note_working_change();
 `;
 
-export async function dropWorkingCopy(trx: Knex.Transaction): Promise<void> {
+export async function deleteWorkingCopy(trx: Knex.Transaction): Promise<void> {
   await queryRows(
     trx,
     raw('drop table if exists pg_temp.products, pg_temp.changed_products_of_copy; discard plans'),
@@ -94,7 +94,7 @@ const changesSql = (partnerId: number) => sql`
  * @param partnerIds - the partners whose products are in the copy
  * @throws a serialization failure when a product has been changed since it was copied
  */
-export async function writeBack(
+export async function writeCopyBack(
   trx: Knex.Transaction,
   tables: DistributedTables,
   partnerIds: readonly number[],
@@ -127,7 +127,7 @@ export async function writeBack(
       );
     }
   }
-  await dropWorkingCopy(trx);
+  await deleteWorkingCopy(trx);
 }
 
 /** Draws consecutive product numbers. @returns the first one */

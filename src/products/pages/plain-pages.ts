@@ -1,7 +1,7 @@
 import type { Database } from '../../db/database';
 import { allOf } from '../../db/sql';
 import type { ProductRow } from '../products.repository';
-import { allMatches, isKeyed, ofPartner, type Search } from '../products.search';
+import { allMatches, isKeyed, partnerCondition, type Search } from '../products.search';
 import { findByWords, isAmong } from '../search-words.repository';
 import { readByKey } from './plain-by-key';
 import { readByRow, sortMatches } from './plain-by-row';
@@ -25,7 +25,7 @@ const sortedWords = 5_000;
 export async function listPlain(db: Database, search: Search): Promise<ProductRow[]> {
   const { words } = search;
   if (words) {
-    const found = await findByWords(db, words, ofPartner(search), sortedWords);
+    const found = await findByWords(db, words, partnerCondition(search), sortedWords);
     if (found)
       return sortMatches(db, search, allOf([isAmong(found), allMatches({ ...search, words: undefined })]));
   }
