@@ -15,8 +15,8 @@ const rooms = {
   keys: ['shared', 'db'],
   etl: ['shared', 'db', 'storage', 'feed-format', 'partners'],
   formats: ['shared', 'db', 'feed-format', 'http', 'partners', 'keys', 'etl'],
-  jobs: ['shared', 'db', 'events', 'feed-format', 'http', 'partners', 'etl'],
-  runs: ['shared', 'db', 'storage', 'feed-format', 'partners', 'http', 'etl', 'jobs'],
+  jobs: ['shared', 'db', 'feed-format', 'http', 'partners', 'etl'],
+  runs: ['shared', 'db', 'events', 'storage', 'feed-format', 'partners', 'http', 'etl', 'jobs'],
   feeds: [
     'shared',
     'db',

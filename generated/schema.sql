@@ -1,4 +1,4 @@
--- Made from migrations/ (ae8c6f53ba0a5ed6) by "make generate". Do not edit.
+-- Made from migrations/ (e7461b1b1a88032c) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -305,6 +305,11 @@ create table runs (
   prices text collate "C",
   price_jumps bigint,
   is_correction boolean not null default false,
+  partner_id bigint,
+  progress jsonb,
+  max_withdrawn bigint,
+  max_withdrawn_percent double precision,
+  allow_older boolean not null default false,
   constraint runs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint runs_kind_known CHECK ((kind = ANY (ARRAY['load'::text, 'revert'::text]))),
   constraint runs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
@@ -313,7 +318,8 @@ create table runs (
   constraint runs_job_id_fkey FOREIGN KEY (job_id) REFERENCES validation_jobs(job_id) ON DELETE CASCADE,
   constraint runs_pkey PRIMARY KEY (job_id, run)
 );
-CREATE INDEX runs_in_queue ON public.runs USING btree (requested_at, job_id) WHERE ((kind = 'revert'::text) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
+CREATE INDEX runs_pending ON public.runs USING btree (requested_at, job_id, run) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
+CREATE INDEX runs_pending_of_partner ON public.runs USING btree (partner_id, requested_at, job_id, run) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 
 create table sales_by_day (
   sales_day date not null,
@@ -468,19 +474,11 @@ create table validation_jobs (
   queued_at timestamp with time zone,
   progress jsonb,
   cancel_requested boolean not null default false,
-  run_requested_at timestamp with time zone,
-  attempts_left smallint not null default 0,
-  run_partner_id bigint,
-  max_withdrawn bigint,
-  allow_older boolean not null default false,
   withdrawn bigint,
   restored bigint,
   would_withdraw bigint,
   withdrawals_withheld boolean,
   issues_removed_at timestamp with time zone,
-  requested_by text,
-  max_withdrawn_percent double precision,
-  request_id text collate "C",
   constraint validation_jobs_counted_when_finished CHECK (((status = ANY (ARRAY['completed'::text, 'failed'::text])) = (num_nonnulls(finished_at, processed, inserted, updated, unchanged, skipped) = 6))),
   constraint validation_jobs_queued_until_it_runs CHECK (((queued_at IS NULL) OR (status = 'queued'::text))),
   constraint validation_jobs_reason_when_failed CHECK (((status = 'failed'::text) = (failure_reason IS NOT NULL))),
@@ -490,8 +488,6 @@ create table validation_jobs (
   constraint validation_jobs_pkey PRIMARY KEY (job_id),
   constraint validation_jobs_feed_id_key UNIQUE (feed_id)
 );
-CREATE INDEX validation_jobs_in_queue ON public.validation_jobs USING btree (run_requested_at, job_id) WHERE ((run_requested_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
-CREATE INDEX validation_jobs_of_partner_in_queue ON public.validation_jobs USING btree (run_partner_id, run_requested_at, job_id) WHERE ((run_requested_at IS NOT NULL) AND (status = ANY (ARRAY['queued'::text, 'running'::text])));
 CREATE INDEX validation_jobs_queued ON public.validation_jobs USING btree (queued_at) WHERE (queued_at IS NOT NULL);
 CREATE INDEX validation_jobs_running ON public.validation_jobs USING btree (job_id) WHERE (status = 'running'::text);
 CREATE INDEX validation_jobs_with_issues ON public.validation_jobs USING btree (finished_at) WHERE (((issue_counts)::text <> '[]'::text) AND ((issues_removed_at IS NULL) OR (issues_removed_at < finished_at)));

@@ -163,7 +163,7 @@ async function leaveWaiting(url: string, dataDir: string): Promise<void> {
     await post(url, `/jobs/${await upload(url, partner, 4, 0)}/run`, undefined, { prefer: 'respond-async' });
   const database = await connectTo(dataDir);
   await database.query(
-    "update validation_jobs set run_requested_at = now() - interval '4 minutes' where run_requested_at is not null",
+    "update runs set requested_at = now() - interval '4 minutes' where status in ('queued', 'running')",
   );
   await database.query(webhooksSql);
   await database.end();

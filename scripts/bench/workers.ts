@@ -120,7 +120,7 @@ async function measureTakeover(fleet: Fleet, { base, changed }: Feeds, figures: 
     await fleet.database.query('checkpoint');
     const isFirst = name.endsWith('first feed');
     const jobId = isFirst ? await fleet.uploadFile(`Takeover ${name}`, base) : jobs[at % 2]!;
-    const isBegun = 'run_count > $2 from validation_jobs where job_id = $1';
+    const isBegun = "exists (select from runs where job_id = $1 and run > $2 and status <> 'queued')";
     const { rows } = await fleet.database.query<{ run_count: number }>(
       'select run_count from validation_jobs where job_id = $1',
       [jobId],
@@ -130,7 +130,7 @@ async function measureTakeover(fleet: Fleet, { base, changed }: Feeds, figures: 
     await fleet.killWorkerAtWork();
     const killedAt = performance.now();
     const since = () => (performance.now() - killedAt) / 1000;
-    await fleet.until(`(select ${isBegun})`, [jobId, rows[0]!.run_count + 1]);
+    await fleet.until(isBegun, [jobId, rows[0]!.run_count + 1]);
     figures[`begun again after ${name}`] = since();
     await fleet.completed(run);
     figures[`completed after ${name}`] = since();

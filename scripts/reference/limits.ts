@@ -2,7 +2,7 @@ import { settingGroups } from '../../src/shared/setting-groups';
 import { concurrentUploadsDefault } from '../../src/config';
 import { concurrentForms, smallUploadBytes } from '../../src/feeds/upload-form';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
-import { queuedRunAttempts } from '../../src/runs/queue.repository';
+import { queuedRunAttempts } from '../../src/runs/run-target.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
 import { jsonBodyBytes, jsonDepth } from '../../src/http/json-body';
 import { multipartOverheadBytes, formFieldBytes, formParts } from '../../src/http/multipart';

@@ -26,10 +26,7 @@ export function readBounded<Row>(
  * @param rows - the rows of the page `page` in their order, and one more if there is one: `found` counts them all
  * @param rowsMin - number of rows that are returned whatever their size
  */
-export function boundedPageSql(rows: Sql, limit: number, rowsMin?: number): Sql;
-export function boundedPageSql(rows: string, limit: ':limit'): string;
-export function boundedPageSql(rows: Sql | string, limit: number | ':limit', rowsMin = 1): Sql | string {
-  if (typeof rows === 'string') return boundedPageSql(raw(rows), Infinity).sql.replace('Infinity', ':limit');
+export function boundedPageSql(rows: Sql, limit: number, rowsMin = 1): Sql {
   return sql`
   select * from (
     select page.*, count(*) over () as found, row_number() over in_order as place,

@@ -1,6 +1,7 @@
 import { queryRows, type Database } from '../db/database';
 import { boundedPageSql, type Found } from '../db/page';
 import { allOf, raw, sql, type Sql } from '../db/sql';
+import { requestedAtSql } from '../jobs/jobs.repository';
 import type { RunColumns } from '../jobs/jobs.service';
 import type { Encoding, FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
@@ -120,7 +121,7 @@ const selectFeeds = sql`
   select feeds.feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,
     raw_file_object_key, sha256, size_bytes, mode, collection, is_collection_named, ${formatColumns},
     case when format_definition is not null then coalesce(format_definition ->> 'encoding', 'utf-8') end as format_encoding,
-    raw_file_removed_at, ${duplicateOf}, ${raw(jobRevertedBySql)}, job_id, validation_jobs.status, run_requested_at,
+    raw_file_removed_at, ${duplicateOf}, ${jobRevertedBySql}, job_id, validation_jobs.status, ${requestedAtSql} as run_requested_at,
     failure_reason, processed, inserted, updated, unchanged, skipped, withdrawn, restored, would_withdraw,
     withdrawals_withheld
   from feeds join partners using (partner_id) join validation_jobs using (feed_id)`;
@@ -191,7 +192,7 @@ export async function publishFeedEvent(db: Database, feedId: number): Promise<vo
     from (
       select feed_id, partner_name, filename, content_type, feeds.status as feed_status, uploaded_at, raw_file_bucket,
         raw_file_object_key, encode(sha256, 'hex') as sha256, size_bytes, mode, collection, is_collection_named,
-        ${formatColumns}, raw_file_removed_at, ${duplicateOf}, job_id, job.status, run_requested_at,
+        ${formatColumns}, raw_file_removed_at, ${duplicateOf}, job_id, job.status,
         failure_reason, processed, inserted, updated, unchanged, skipped, withdrawn, restored, would_withdraw,
         withdrawals_withheld
       from feeds join partners using (partner_id) join validation_jobs as job using (feed_id)

@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
-import { listValidationJobs, type VersionedJobRow } from './jobs.repository';
+import { findRequestedRun, type JobRunRow, type RequestedRun } from './job-runs.repository';
+import { listJobVersions, listValidationJobs, type VersionedJobRow } from './jobs.repository';
 import { describeValidationJob, getJob, type Job } from './jobs.service';
-import { listJobVersions } from './run-progress.repository';
 
 /** Poll interval for changed jobs: one query per process serves all waiters. */
 export const jobPollMilliseconds = 200;
@@ -112,4 +112,24 @@ export async function* followJob(
     const row = await changes.wait(parseId('JV', id)!, job.version, isOver);
     job = row && describeValidationJob(row);
   }
+}
+
+/**
+ * Yields what has become of a requested run, now and after each change of its job, until `isOver`; undefined if the request was
+ * withdrawn. Equal states may follow each other.
+ * @throws whatever the database throws
+ */
+export async function* followRun(
+  db: Database,
+  changes: JobChanges,
+  requested: RequestedRun,
+  isOver: () => boolean,
+): AsyncGenerator<JobRunRow | undefined, void> {
+  const { jobId } = requested;
+  do {
+    // Before the run: what changes in between is not missed.
+    const version = (await listJobVersions(db, [jobId])).get(jobId) ?? '';
+    yield await findRequestedRun(db, requested);
+    if (!isOver()) await changes.wait(jobId, version, isOver);
+  } while (!isOver());
 }

@@ -1,12 +1,17 @@
-import type { Database } from '../db/database';
-import { raw } from '../db/sql';
+import { queryRows, type Database } from '../db/database';
 import { boundedPageSql, type Found } from '../db/page';
+import { raw, sql, type Sql } from '../db/sql';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../shared/caller';
-import { publishEventsSql } from '../events/outbox';
-import type { CounterColumns } from './jobs.repository';
 import { revertedBySql } from '../partners/reverted-by';
-import type { RunNumber } from './run-progress.repository';
+import { repeatedReason } from '../shared/errors';
+import type { CounterColumns } from './jobs.repository';
+
+/** Identifies a run of a job; the first one is 1. */
+export interface RunNumber {
+  jobId: number;
+  run: number;
+}
 
 /** Row of `runs`; the counters are null unless it is completed or failed. */
 export interface RunRow extends CounterColumns {
@@ -28,59 +33,73 @@ export interface RunRow extends CounterColumns {
   failure_reason: string | null;
 }
 
-/** Bindings: `scope`. To a key that is bound to a partner, all other keys than those of the partner are the operator's. The sources of its jobs are its own. */
-const runColumns = `
-  run, ${revertedBySql('runs.job_id', 'runs.run')} as reverted_by, kind, reverts_run, status, mode, requested_at, started_at, finished_at, failure_reason, processed, inserted, updated,
-  unchanged, skipped, withdrawn, restored, would_withdraw, withdrawals_withheld,
+/**
+ * Columns of a run. To a key that is bound to a partner, all other keys than those of the partner are the operator's. The sources
+ * of its jobs are its own.
+ */
+const runColumns = (scope: PartnerScope): Sql => sql`
+  run, ${revertedBySql(raw('runs.job_id'), raw('runs.run'))} as reverted_by, kind, reverts_run, status, mode, requested_at,
+  started_at, finished_at, failure_reason, processed, inserted, updated, unchanged, skipped, withdrawn, restored,
+  would_withdraw, withdrawals_withheld,
   case
-    when cast(:scope as text) is null or requested_by is null or starts_with(requested_by, 'source:')
-      or exists (select from api_keys where key_name = requested_by and partner_name = :scope)
+    when cast(${scope} as text) is null or requested_by is null or starts_with(requested_by, 'source:')
+      or exists (select from api_keys where key_name = requested_by and partner_name = ${scope})
     then requested_by else 'operator'
   end as requested_by`;
+
+/** A load is shown from its start or its cancellation on: until then, the job says that it is queued. */
+const isShownSql = sql`(kind = 'revert' or status <> 'queued')`;
 
 /** Lists runs of an existing job before `beforeRun`, newest first. */
 export async function listRuns(
   db: Database,
   jobId: number,
   scope: PartnerScope,
-  page: { beforeRun: number; limit: number },
+  { beforeRun, limit }: { beforeRun: number; limit: number },
 ): Promise<Found<RunRow>[]> {
-  const { rows } = await db.raw<{ rows: Found<RunRow>[] }>(
-    boundedPageSql(
-      `select ${runColumns} from runs where job_id = :jobId and run < :beforeRun order by run desc limit :limit + 1`,
-      ':limit',
-    ),
-    { jobId, scope, ...page },
-  );
-  return rows;
+  const page = sql`
+    select ${runColumns(scope)} from runs
+    where job_id = ${jobId} and run < ${beforeRun} and ${isShownSql} order by run desc limit ${limit + 1}`;
+  return queryRows(db, boundedPageSql(page, limit));
 }
 
 /** A run with its job and feed. */
 export type JobRunRow = RunRow & { job_id: number; feed_id: number };
 
-/** Finds a run of a job; undefined if the job has no such run. */
+const jobRunSql = (scope: PartnerScope): Sql => sql`
+  select job_id, (select feed_id from validation_jobs where validation_jobs.job_id = runs.job_id) as feed_id,
+    ${runColumns(scope)}
+  from runs`;
+
+/** Finds a run of a job; undefined if the job has no such run, or it is a load that is queued. */
 export async function findRun(
   db: Database,
-  { jobId, run, scope }: { jobId: number; run: number; scope: PartnerScope },
+  { jobId, run, scope }: RunNumber & { scope: PartnerScope },
 ): Promise<JobRunRow | undefined> {
-  const { rows } = await db.raw<{ rows: JobRunRow[] }>(
-    `select job_id, (select feed_id from validation_jobs where validation_jobs.job_id = runs.job_id) as feed_id, ${runColumns}
-     from runs where (job_id, run) = (:jobId, :run)`,
-    { jobId, run, scope },
+  const [found] = await queryRows<JobRunRow>(
+    db,
+    sql`${jobRunSql(scope)} where (job_id, run) = (${jobId}, ${run}) and ${isShownSql}`,
   );
-  return rows[0];
+  return found;
 }
 
-/** Publishes the end of a revert, with the run as it is now. The caller keeps the attention of its partner, at its end. */
-export async function announceRevertEnd(db: Database, at: RunNumber): Promise<void> {
-  await db.raw(publishRevertEventSql, { ...at });
+/** A requested run: the number that it got, of a load that of its first attempt. */
+export interface RequestedRun extends RunNumber {
+  /** The run that it undoes; null for a load. */
+  revertsRun: number | null;
 }
 
-const publishRevertEventSql = publishEventsSql(
-  raw(`
-  select cast('job.reverted' as text) as event_type, partner_name, to_json(reverted) as content
-  from (
-    select runs.*, feed_id from runs join validation_jobs using (job_id) where (job_id, run) = (:jobId, :run)
-  ) as reverted join feeds using (feed_id) join partners using (partner_id)
-`),
-).sql;
+/** Finds what has become of a requested run; undefined if the request was withdrawn. */
+export async function findRequestedRun(
+  db: Database,
+  { jobId, run, revertsRun }: RequestedRun,
+): Promise<JobRunRow | undefined> {
+  const [found] = await queryRows<JobRunRow>(
+    db,
+    sql`${jobRunSql(null)}
+    where job_id = ${jobId} and run >= ${run} and reverts_run is not distinct from cast(${revertsRun} as integer)
+      and failure_reason is distinct from ${repeatedReason}
+    order by run limit 1`,
+  );
+  return found;
+}

@@ -1,17 +1,21 @@
-import type { Delimiter } from '../feed-format/delimiter';
-import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
-import type { FeedToRun } from '../etl/raw-file';
-import type { RowIssue, RowIssueCount } from '../etl/row-issues';
-import type { RunCounters } from '../etl/run-result';
-import type { Database } from '../db/database';
+import { queryRows, type Database } from '../db/database';
 import { readBounded, type Found } from '../db/page';
-import { raw } from '../db/sql';
-import type { PartnerScope } from '../shared/caller';
-import type { LoadFacts } from '../etl/load-facts';
-import { publishEventsSql, type EventType } from '../events/outbox';
-import type { Knex } from 'knex';
+import { raw, sql, type Sql } from '../db/sql';
+import type { RowIssue, RowIssueCount } from '../etl/row-issues';
+import type { RunPhase } from '../etl/run-stats';
+import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
 import { jobRevertedBySql } from '../partners/reverted-by';
-import type { RunProgress } from './run-progress.repository';
+import type { PartnerScope } from '../shared/caller';
+
+/** Progress of a load: `JobProgress` of the contract. Rates are those of the last five seconds. */
+export interface RunProgress {
+  phase: RunPhase;
+  rows: number;
+  bytes_read: number;
+  bytes_total: number;
+  rows_per_second: number;
+  bytes_per_second: number;
+}
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
 
@@ -22,18 +26,16 @@ interface SubmissionJobRow {
   created_at: Date;
 }
 
-/** Row of `validation_jobs`; the counters are null unless the last run has ended. */
+/** A validation job, which shows its last load; the counters are null unless that has ended. */
 export interface ValidationJobRow {
   job_id: number;
   feed_id: number;
   status: JobStatus;
   created_at: Date;
-  /** When the queued or running run was requested; null when there is none. */
+  /** When the load that is queued or in progress was requested; null when there is none. */
   run_requested_at: Date | null;
-  /** Last report of the run in progress; null before the first one. */
+  /** Last report of the load in progress; null before the first one. */
   progress: RunProgress | null;
-  /** Whether the cancellation of that run is requested. */
-  cancel_requested: boolean;
   started_at: Date | null;
   finished_at: Date | null;
   failure_reason: string | null;
@@ -50,7 +52,7 @@ export interface ValidationJobRow {
   issue_counts: RowIssueCount[];
   /** When the issues of the last finished run were removed by retention; null while they are there. */
   issues_removed_at: Date | null;
-  /** The run that has undone the last one; absent in the row itself. */
+  /** The run that has undone the last one; absent in events. */
   reverted_by?: number | null;
 }
 
@@ -74,9 +76,17 @@ export async function findSubmissionJob(
   jobId: number,
   scope: PartnerScope,
 ): Promise<SubmissionJobRow | null> {
-  const jobs = db('submission_jobs').where('job_id', jobId).modify(within, scope);
-  return ((await jobs.first()) as SubmissionJobRow | undefined) ?? null;
+  const [job] = await queryRows<SubmissionJobRow>(
+    db,
+    sql`select * from submission_jobs where job_id = ${jobId} and ${isWithin(scope)}`,
+  );
+  return job ?? null;
 }
+
+const isWithin = (scope: PartnerScope): Sql =>
+  scope === null
+    ? raw('true')
+    : sql`feed_id in (select feed_id from feeds join partners using (partner_id) where partner_name = ${scope})`;
 
 /** A validation job with a version that differs after each change. */
 export type VersionedJobRow = ValidationJobRow & { version: string };
@@ -87,26 +97,50 @@ export async function findValidationJob(
   jobId: number,
   scope: PartnerScope,
 ): Promise<VersionedJobRow | null> {
-  const jobs = db('validation_jobs').where('job_id', jobId).modify(within, scope);
-  return (await jobs.first<VersionedJobRow | undefined>(versionedColumns(db))) ?? null;
+  const [job] = await queryRows<VersionedJobRow>(
+    db,
+    sql`${jobsSql} where validation_jobs.job_id = ${jobId} and ${isWithin(scope)}`,
+  );
+  return job ?? null;
 }
 
 /** Lists validation jobs of any partner: the caller has checked the scope. */
 export async function listValidationJobs(db: Database, jobIds: Iterable<number>): Promise<VersionedJobRow[]> {
-  return db('validation_jobs')
-    .whereIn('job_id', [...jobIds])
-    .select<VersionedJobRow[]>(versionedColumns(db));
+  return queryRows(db, sql`${jobsSql} where validation_jobs.job_id = any (${[...jobIds]})`);
 }
 
-const versionedColumns = (db: Database) => ['*', db.raw('xmin::text as version'), db.raw(jobRevertedBySql)];
-
-function within(jobs: Knex.QueryBuilder, scope: PartnerScope): void {
-  if (scope === null) return;
-  void jobs.whereRaw(
-    'feed_id in (select feed_id from feeds join partners using (partner_id) where partner_name = ?)',
-    [scope],
+/** Gets the versions of validation jobs by number, without missing ones. */
+export async function listJobVersions(
+  db: Database,
+  jobIds: Iterable<number>,
+): Promise<ReadonlyMap<number, string>> {
+  const rows = await queryRows<{ job_id: number; version: string }>(
+    db,
+    sql`select job_id, ${versionSql} as version from validation_jobs where job_id = any (${[...jobIds]})`,
   );
+  return new Map(rows.map(({ job_id, version }) => [job_id, version]));
 }
+
+/** Differs after each change of a job, or of its last run. */
+const versionSql = sql`concat_ws('/', validation_jobs.xmin, (
+  select runs.xmin from runs where runs.job_id = validation_jobs.job_id order by run desc limit 1
+))`;
+
+/** When the load of a job was requested that is queued or in progress, as a scalar. */
+export const requestedAtSql: Sql = sql`(
+  select max(requested_at) from runs
+  where runs.job_id = validation_jobs.job_id and kind = 'load' and runs.status in ('queued', 'running')
+)`;
+
+const jobsSql = sql`
+  select job_id, feed_id, status, created_at, ${requestedAtSql} as run_requested_at, (
+      select progress from runs
+      where runs.job_id = validation_jobs.job_id and kind = 'load' and runs.status = 'running'
+      order by run desc limit 1
+    ) as progress,
+    started_at, finished_at, failure_reason, processed, inserted, updated, unchanged, skipped, withdrawn, restored,
+    would_withdraw, withdrawals_withheld, issue_counts, issues_removed_at, ${versionSql} as version, ${jobRevertedBySql}
+  from validation_jobs`;
 
 /** Creates both jobs of a new feed. @returns their numbers */
 export async function insertJobs(
@@ -158,131 +192,3 @@ export function listRowIssues(
     });
   return readBounded<NumberedIssue>(db, query, page.limit);
 }
-
-/** Gets the feed of an existing validation job. What earlier requests allowed does not count. */
-export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToRun> {
-  const [feed] = (await db('validation_jobs')
-    .join('feeds', 'feeds.feed_id', 'validation_jobs.feed_id')
-    .where('validation_jobs.job_id', jobId)
-    .select({
-      jobId: 'validation_jobs.job_id',
-      feedId: 'feeds.feed_id',
-      partnerId: 'feeds.partner_id',
-      objectKey: 'feeds.raw_file_object_key',
-      sizeBytes: 'feeds.size_bytes',
-      sha256: 'feeds.sha256',
-      mode: 'feeds.mode',
-      collection: 'feeds.collection',
-      isCollectionNamed: 'feeds.is_collection_named',
-      maxSkippedPercent: db.raw('cast(feeds.max_skipped_percent as double precision)'),
-      maxPriceJumpPercent: db.raw('cast(feeds.max_price_jump_percent as double precision)'),
-      format: 'feeds.format_definition',
-    })) as [Omit<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent' | 'allowOlder'>];
-  return { ...feed, maxWithdrawn: null, maxWithdrawnPercent: null, allowOlder: false };
-}
-
-/** Marks the feed as validated: its products are being loaded. */
-export async function markLoading(db: Database, feedId: number): Promise<void> {
-  await db('feeds').where('feed_id', feedId).update({ status: 'validated' });
-}
-
-/**
- * Completes a run, and publishes that. The caller keeps the attention of its partner, at its end.
- * @param delimiter - the one of the file
- * @returns false if its cancellation is requested; the caller must then roll back
- */
-export async function completeRun(
-  db: Database,
-  run: { jobId: number; feedId: number },
-  counters: RunCounters,
-  issueCounts: RowIssueCount[],
-  delimiter: Delimiter | null,
-  { prices, priceJumps, isCorrection }: LoadFacts,
-): Promise<boolean> {
-  const completed = await db('validation_jobs')
-    .where({ job_id: run.jobId, cancel_requested: false })
-    .update({
-      status: 'completed',
-      run_requested_at: null,
-      finished_at: db.raw('clock_timestamp()'),
-      progress: null,
-      issue_counts: JSON.stringify(issueCounts),
-      issues_removed_at: null,
-      ...counters,
-    });
-  await db('feeds')
-    .where('feed_id', run.feedId)
-    .update({ status: 'processed', last_completed_at: db.raw('clock_timestamp()'), delimiter });
-  if (completed === 0) return false;
-  await db.raw(setFactsSql, { jobId: run.jobId, prices, priceJumps, isCorrection } as never);
-  await announceRunEnd(db, 'job.completed', run.jobId);
-  return true;
-}
-
-/** The trigger of the job has written the rest. */
-const setFactsSql = `
-  update runs set prices = :prices, price_jumps = cast(:priceJumps as bigint), is_correction = :isCorrection
-  from validation_jobs as job
-  where job.job_id = :jobId and (runs.job_id, runs.run) = (job.job_id, job.run_count)`;
-
-const thisRun = "job_id = :jobId and run_count = :run and status = 'running'";
-
-/**
- * Fails a run, unless it was requeued or another one has started, and publishes that. The caller keeps the attention of its
- * partner, at its end.
- * @param priceJumps - products whose price would have jumped, if it failed because of them
- * @returns whether the run was failed
- */
-export async function failRun(
-  db: Database,
-  at: { jobId: number; run: number },
-  reason: string,
-  { skipped, would_withdraw }: RunCounters,
-  issueCounts: RowIssueCount[],
-  priceJumps?: number,
-): Promise<boolean> {
-  const { rowCount } = await db.raw<{ rowCount: number }>(failSql(thisRun), {
-    ...at,
-    reason,
-    skipped,
-    wouldWithdraw: would_withdraw ?? null,
-    issueCounts: JSON.stringify(issueCounts),
-  });
-  if (rowCount === 0) return false;
-  if (priceJumps !== undefined) {
-    const facts = { prices: null, priceJumps, isCorrection: false };
-    await db.raw(setFactsSql, { jobId: at.jobId, ...facts } as never);
-  }
-  await announceRunEnd(db, 'job.failed', at.jobId);
-  return true;
-}
-
-/** Builds the statement that fails a run and its feed. Bindings: `reason`, `skipped`, `wouldWithdraw`, `issueCounts`. */
-export function failSql(which: string): string {
-  return `
-    with job as (
-      update validation_jobs
-      set status = 'failed', run_requested_at = null, queued_at = null, finished_at = clock_timestamp(), progress = null,
-        cancel_requested = false, failure_reason = :reason,
-        processed = :skipped, inserted = 0, updated = 0, unchanged = 0, skipped = :skipped, issue_counts = :issueCounts,
-        issues_removed_at = null,
-        withdrawn = 0, restored = 0, would_withdraw = cast(:wouldWithdraw as bigint), withdrawals_withheld = null
-      where ${which} and (status = 'running' or run_requested_at is not null)
-      returning feed_id
-    )
-    update feeds set status = 'failed' from job where feeds.feed_id = job.feed_id
-  `;
-}
-
-/** Publishes the end of a run, with the job as it is now. The caller keeps the attention of its partner, at its end. */
-export async function announceRunEnd(db: Database, type: EventType, jobId: number): Promise<void> {
-  await db.raw(publishRunEventSql, { type, jobId });
-}
-
-const publishRunEventSql = publishEventsSql(
-  raw(`
-  select cast(:type as text) as event_type, partner_name, to_json(validation_jobs) as content
-  from validation_jobs join feeds using (feed_id) join partners using (partner_id)
-  where job_id = :jobId
-`),
-).sql;

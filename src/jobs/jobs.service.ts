@@ -13,9 +13,9 @@ import {
   type JobStatus,
   type RowIssueFilter,
   type NumberedIssue,
+  type RunProgress,
   type ValidationJobRow,
 } from './jobs.repository';
-import type { RunProgress } from './run-progress.repository';
 
 /** A job of either type, as shown to users. */
 export interface Job {

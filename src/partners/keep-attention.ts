@@ -23,24 +23,28 @@ const runsMax = 20;
  * say.
  */
 
-/** The newest feeds with their jobs. `was_requested`: their run was, or is, in the queue. */
+/** The newest feeds with their jobs. `has_run`: they were loaded, or are in progress. */
 const feedSql = sql`
-  select asked.partner_id, newest.*, job.job_id, was_requested,
+  select asked.partner_id, newest.*, job.job_id, has_run,
     concat_ws('/', mode, collection, is_collection_named, source_name) as series
   from asked cross join lateral (
     select feed_id, uploaded_at, sha256, raw_file_removed_at, mode, collection, is_collection_named, source_name
     from feeds where feeds.partner_id = asked.partner_id
     order by uploaded_at desc, feed_id desc limit ${raw(feedsMax)}
   ) as newest cross join lateral (
-    select job_id, run_requested_at is not null or status <> 'queued' as was_requested
+    select job_id, status <> 'queued' as has_run
     from validation_jobs where validation_jobs.feed_id = newest.feed_id offset 0
   ) as job`;
 
+const runColumns = raw(`
+  job_id, run, kind, status, reverts_run, finished_at, failure_reason, processed, skipped, would_withdraw, prices, price_jumps,
+  is_correction`);
+
 /** Their last runs. */
 const runSql = sql`
-  select partner_id, series, job_run.*
+  select feed.partner_id, series, job_run.*
   from feed cross join lateral (
-    select * from runs where runs.job_id = feed.job_id order by run desc limit ${raw(runsMax)}
+    select ${runColumns} from runs where runs.job_id = feed.job_id order by run desc limit ${raw(runsMax)}
   ) as job_run`;
 
 /** The loads that have ended, without attempts that were repeated, and those that a person stopped. */
@@ -56,7 +60,7 @@ const inForceSql = sql`
   where status = 'completed' and (
     -- Most jobs have none.
     job_id not in (select job_id from run where kind = 'revert' and status = 'completed')
-    or ${raw(revertedBySql('ended.job_id', 'ended.run'))} is null
+    or ${revertedBySql(raw('ended.job_id'), raw('ended.run'))} is null
   )`;
 
 /** The loads, one of each feed: its last run. Files of corrected rows belong to the load before them. */
@@ -99,7 +103,7 @@ const failedSql = sql`
 /** Feeds that were uploaded after all that were run; not those that repeat one of them, or cannot be run. */
 const waitingSql = sql`
   with tried as materialized (
-    select *, was_requested or job_id in (
+    select *, has_run or job_id in (
       select job_id from run where kind = 'load' and status <> 'cancelled'
     ) as was_run from feed
   )

@@ -89,8 +89,8 @@ const otherSteps = (partners: Partners): Steps => ({
   feeds: moveRows('feeds', partners),
   // Keeps the order of one partner's runs.
   queuedRuns: sql`
-    update validation_jobs set run_partner_id = ${partners.intoId}
-    where run_partner_id = ${partners.fromId} and run_requested_at is not null and status in ('queued', 'running')`,
+    update runs set partner_id = ${partners.intoId}
+    where partner_id = ${partners.fromId} and status in ('queued', 'running')`,
   digests: sql`delete from digest_blocks where partner_id in (${partners.fromId}, ${partners.intoId})`,
   earlierDigests: sql`delete from record_digests where partner_id in (${partners.fromId}, ${partners.intoId})`,
   manualChanges: sql`delete from manual_changes where partner_id = ${partners.fromId}`,

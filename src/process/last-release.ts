@@ -1,22 +1,15 @@
 import { changeRows, queryRows, type Database } from '../db/database';
 import { raw, sql } from '../db/sql';
-import { queuedRunAttempts } from '../runs/queue.repository';
+import { queuedRunAttempts } from '../runs/run-target.repository';
 
 /** One statement takes a tenth of a second. */
 const deliveriesPerStatement = 1_000;
 
-/** Queued runs, and runs in progress from the queue in case that their process dies. */
+/** Runs in progress from its queue when `runs` became the queue, in case that their process dies. */
 const adoptRunsSql = sql`
-  with queued as (
-    select job_id from validation_jobs where queued_at is not null
-    union all
-    select job_id from validation_jobs
-    where status = 'running' and exists (select from graphile_worker.jobs where key = 'run ' || job_id)
-  )
-  update validation_jobs as job
-  set run_requested_at = coalesce(queued_at, started_at), attempts_left = ${raw(queuedRunAttempts)}, run_partner_id = partner_id
-  from queued, feeds
-  where job.job_id = queued.job_id and feeds.feed_id = job.feed_id and run_requested_at is null`;
+  update runs set requested_at = started_at, attempts_left = ${raw(queuedRunAttempts)}
+  where status = 'running' and requested_at is null
+    and exists (select from graphile_worker.jobs where key = 'run ' || job_id)`;
 
 /** A delivery that is locked longer is orphaned. */
 const unlockDeliveriesSql = sql`

@@ -2,7 +2,7 @@ import type { Database } from '../db/database';
 import { analyzeGrownTables } from '../db/grown-tables';
 import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
 import type { Log } from '../shared/log';
-import type { OrphanedRun } from '../runs/orphaned-runs.repository';
+import type { PendingRun } from '../runs/pending-runs.repository';
 import { recoverRuns } from '../runs/recovery';
 import { formatId } from '../shared/ids';
 import { startPeriodicTask } from '../shared/periodic-task';
@@ -16,13 +16,13 @@ function recovery(): (db: Database, log: Log) => Promise<void> {
   let foundBefore: ReadonlySet<string> | undefined;
   return async (db, log) => {
     const found = new Set<string>();
-    const mayFail = ({ job_id, run_count }: OrphanedRun) => {
-      found.add(`${job_id}/${run_count}`);
+    const mayFail = ({ jobId, run }: PendingRun) => {
+      found.add(`${jobId}/${run}`);
       // At the start, this process has no thread.
-      return foundBefore?.has(`${job_id}/${run_count}`) ?? true;
+      return foundBefore?.has(`${jobId}/${run}`) ?? true;
     };
-    const { failed, requeued } = await recoverRuns(db, mayFail, (error, { job_id }) =>
-      log.warn({ err: error, job_id: publicId(job_id) }, 'failed to recover an interrupted run'),
+    const { failed, requeued } = await recoverRuns(db, mayFail, (error, { jobId }) =>
+      log.warn({ err: error, job_id: publicId(jobId) }, 'failed to recover an interrupted run'),
     );
     foundBefore = found;
     if (failed.length > 0) log.warn({ job_ids: failed.map(publicId) }, 'interrupted runs marked as failed');

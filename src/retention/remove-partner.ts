@@ -116,12 +116,7 @@ async function lockIdlePartner(trx: Knex.Transaction, partnerId: number): Promis
   const [found] = await queryRows<{ hasRun: boolean }>(
     trx,
     sql`select exists (
-       select from validation_jobs join feeds using (feed_id)
-       where partner_id = ${partnerId} and (validation_jobs.status = 'running' or run_requested_at is not null)
-     ) or exists (
-       select from (select job_id from runs where kind = 'revert' and status in ('queued', 'running')) as revert
-         join validation_jobs using (job_id) join feeds using (feed_id)
-       where partner_id = ${partnerId}
+       select from runs where partner_id = ${partnerId} and status in ('queued', 'running')
      ) as "hasRun"`,
   );
   if (isLocked && !found!.hasRun) return;

@@ -4,9 +4,9 @@ import { inTransaction } from '../db/transaction';
 import { jobWithoutRun, notAJobToCancel, unavailable } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
-import { isRunning, requestCancel } from './cancel.repository';
+import { requestCancel } from './cancel.repository';
+import { findPendingRun } from './pending-runs.repository';
 import { getJob, type Job } from '../jobs/jobs.service';
-import type { RunNumber } from '../jobs/run-progress.repository';
 import { jobPollMilliseconds } from '../jobs/job-changes';
 
 export const cancelLimits = {
@@ -36,19 +36,19 @@ export async function cancelRun(
 
 /** @returns whether the run ended in time; 'none' when there was none. @throws unavailable when the request failed */
 async function endRun(db: Database, jobId: number, isOver: () => boolean): Promise<boolean | 'none'> {
-  let cancelled: RunNumber | undefined;
+  let cancelled: number | undefined;
   do {
-    if (cancelled) {
+    if (cancelled !== undefined) {
       // A later run was requested after the cancellation.
-      if (!(await isRunning(db, cancelled))) return true;
+      if ((await findPendingRun(db, jobId))?.run !== cancelled) return true;
     } else {
       const result = await inTransaction(db, 'request', (trx) => requestCancel(trx, jobId));
       if (result === 'ended') return true;
       if (result === 'none') return result;
-      if (result !== 'changing') cancelled = { jobId, ...result };
+      if (result !== 'changing') cancelled = result.run;
     }
     await sleep(jobPollMilliseconds);
   } while (!isOver());
-  if (!cancelled) throw unavailable('failed to request the cancellation');
+  if (cancelled === undefined) throw unavailable('failed to request the cancellation');
   return false;
 }

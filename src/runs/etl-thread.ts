@@ -5,6 +5,7 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { SharedPoolUse, type PoolUse } from '../db/pool-use';
 import { unavailable } from '../shared/errors';
+import type { RunNumber } from '../jobs/job-runs.repository';
 import { formatId } from '../shared/ids';
 import type { Log } from '../shared/log';
 import { reserveJob, type Claim } from './claims.repository';
@@ -26,7 +27,6 @@ const idleMilliseconds = 60_000;
 const resourceLimits = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 96 };
 
 const outOfMemory = 'The run ran out of memory. Split the feed into smaller files.';
-const interrupted = 'The run was interrupted. Run the job again.';
 
 /** Worker thread that reads feeds; it starts with the first task, and terminates when idle. */
 export interface EtlThread {
@@ -64,12 +64,12 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
   let stopping = false;
 
   /** Repeats a run whose thread crashed. The reservation prevents other processes from recovering or starting it. */
-  function repeatRun(crashed: ClaimedNumber): Promise<RunReport> {
+  function repeatRun(crashed: RunNumber): Promise<RunReport> {
     const { jobId } = crashed;
     return inTransaction(db, 'upload', async (trx) => {
       await reserveJob(trx, jobId);
       const release = await acquireRepeat();
-      let reason = interrupted;
+      let loadReason: string | undefined;
       try {
         const { task } = newRunTask({ ...crashed, isReserved: true });
         const report = (await isolated.run(task, { name: 'run' })) as RunReport;
@@ -77,12 +77,12 @@ export function openEtlThread(settings: Omit<WorkerSettings, 'poolUse'>, db: Dat
       } catch (error) {
         if (stopping) return { outcome: 'unavailable' };
         log.error({ err: error, job_id: formatId('JV', jobId) }, 'ETL thread crashed in a run');
-        if (isOutOfMemory(error)) reason = outOfMemory;
+        if (isOutOfMemory(error)) loadReason = outOfMemory;
       } finally {
         release();
       }
       // It was cancelled, or its thread crashed.
-      const isFailed = await failReservedRun(trx, crashed, reason);
+      const isFailed = await failReservedRun(trx, jobId, loadReason);
       return isFailed ? { outcome: 'failed', counters: failedCounters(0) } : { outcome: 'not_claimed' };
     });
   }
@@ -179,16 +179,10 @@ function openThread(
   });
 }
 
-/** A claimed run: `revert` is the number of a revert, null for a load. */
-interface ClaimedNumber {
-  jobId: number;
-  revert: number | null;
-}
-
 /** Creates a task that runs a job. Its claimed run is in shared memory, which survives a crash of the thread. */
-function newRunTask(claim: Claim): { task: RunTask; claimedRun: () => ClaimedNumber | undefined } {
+function newRunTask(claim: Claim): { task: RunTask; claimedRun: () => RunNumber | undefined } {
   const claimed = new Float64Array(new SharedArrayBuffer(2 * Float64Array.BYTES_PER_ELEMENT));
-  const claimedRun = () => (claimed[0] ? { jobId: claimed[0], revert: claimed[1] || null } : undefined);
+  const claimedRun = () => (claimed[0] ? { jobId: claimed[0], run: claimed[1]! } : undefined);
   return { task: { claim, claimed }, claimedRun };
 }
 

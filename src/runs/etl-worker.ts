@@ -8,7 +8,8 @@ import { openObjectStore, type StoreConfig } from '../storage/open-store';
 import { FeedFailure } from '../etl/run-result';
 import { planFeed, type FeedPlan, type PlanPage, type PlanTarget } from './plan-feed';
 import { streamRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
-import { runFeed, type RunContext, type RunReport } from './run-feed';
+import type { RunContext } from './load-feed';
+import { runFeed, type RunReport } from './run-feed';
 import { sendThrough } from './thread-stream';
 import { databaseTimeouts } from '../db/transaction';
 
@@ -50,13 +51,13 @@ function getContext(): Promise<RunContext> {
 /** Task that runs a job. */
 export interface RunTask {
   claim: Claim;
-  /** Shared memory for the numbers of the claimed job and, if it is one, of the revert. */
+  /** Shared memory for the numbers of the claimed job and run. */
   claimed: Float64Array;
 }
 
 /** Runs a job; a task of the ETL thread. */
 export async function run({ claim, claimed }: RunTask): Promise<RunReport> {
-  return runFeed(claim, await getContext(), ({ jobId, revert }) => claimed.set([jobId, revert ?? 0]));
+  return runFeed(claim, await getContext(), ({ jobId, run }) => claimed.set([jobId, run]));
 }
 
 /** Task that plans a run. */

@@ -1,9 +1,7 @@
 import type { Knex } from 'knex';
 import { beginTransaction } from '../db/transaction';
-import { getFeedToRun } from '../jobs/jobs.repository';
 import { listChanges, type ChangePosition, type ProductChange } from '../etl/list-changes';
 import { compareProducts } from '../etl/load';
-import { checkPriceJumps } from '../etl/price-jumps';
 import { rejectSupersededRows } from '../etl/repeated-skus';
 import type { RowIssueCount } from '../etl/row-issues';
 import {
@@ -17,10 +15,11 @@ import {
 import { RunStats } from '../etl/run-stats';
 import { stageFeed, type StagedFeed } from '../etl/staging';
 import type { FeedToRun } from '../etl/raw-file';
-import { checkAge, checkSkipped, checkWithdrawals, countActive } from '../etl/withdrawals';
+import { checkAge } from '../etl/withdrawals';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
-import type { RunTarget } from './queue.repository';
-import type { RunContext } from './run-feed';
+import { getFeedToRun } from './claims.repository';
+import { checkLimits, type RunContext } from './load-feed';
+import type { RunTarget } from './run-target.repository';
 
 /** Page of the changes of a plan: at most `limit` after a position, fewer when they are long. */
 export interface PlanPage extends ChangePosition {
@@ -115,9 +114,7 @@ async function failureOf(
   stats: RunStats,
 ): Promise<FeedFailure | undefined> {
   try {
-    checkSkipped(feed, counters);
-    checkPriceJumps(feed, stats);
-    await checkWithdrawals(staged, counters, () => countActive(trx, staged));
+    await checkLimits(trx, feed, staged, counters, stats);
     return undefined;
   } catch (error) {
     if (error instanceof FeedFailure) return error;

@@ -1,5 +1,5 @@
-import type { Database } from '../db/database';
-import { revertsSql } from './claims.repository';
+import { queryRows, type Database } from '../db/database';
+import { sql } from '../db/sql';
 
 /** Runs of a partner in the queue. */
 export interface PartnerQueueRow {
@@ -16,6 +16,11 @@ export interface QueueRows {
   partners: PartnerQueueRow[];
 }
 
+/** The queue. What runs without a request came from a process of release 1.2.0, past the queue. */
+const queueSql = sql`
+  select partner_id, status, requested_at from runs
+  where status in ('queued', 'running') and requested_at is not null`;
+
 /**
  * Counts the runs in the queue.
  * @param page - at most `limit` partners that have one, by name, after the name `after`
@@ -24,28 +29,20 @@ export async function countQueue(
   db: Database,
   { after, limit }: { after?: string; limit: number },
 ): Promise<QueueRows> {
-  const { rows } = await db.raw<{
-    rows: (Omit<PartnerQueueRow, 'partner_name'> & { partner_name: string | null })[];
-  }>(
-    `with entries as (
-       select run_partner_id as partner_id, status, run_requested_at
-       from validation_jobs
-       where run_requested_at is not null and status in ('queued', 'running')
-       union all
-       select run_partner_id, status, run_requested_at from (${revertsSql}) as reverts
-     )
-     select partner_name, cast(count(*) filter (where status = 'queued') as integer) as waiting,
-       cast(count(*) filter (where status = 'running') as integer) as running,
-       min(run_requested_at) filter (where status = 'queued') as oldest_requested_at
-     from entries join partners using (partner_id)
-     group by grouping sets ((), (partner_name))
-     having grouping(partner_name) = 1 or cast(:after as text) is null or partner_name > :after
-     order by grouping(partner_name) desc, partner_name
-     limit :limit`,
+  const [total, ...partners] = await queryRows<
+    Omit<PartnerQueueRow, 'partner_name'> & { partner_name: string | null }
+  >(
+    db,
     // The first row is that of all partners.
-    { after: after ?? null, limit: limit + 1 },
+    sql`select partner_name, cast(count(*) filter (where status = 'queued') as integer) as waiting,
+      cast(count(*) filter (where status = 'running') as integer) as running,
+      min(requested_at) filter (where status = 'queued') as oldest_requested_at
+    from (${queueSql}) as entry join partners using (partner_id)
+    group by grouping sets ((), (partner_name))
+    having grouping(partner_name) = 1 or cast(${after ?? null} as text) is null or partner_name > ${after ?? null}
+    order by grouping(partner_name) desc, partner_name
+    limit ${limit + 1}`,
   );
-  const [total, ...partners] = rows;
   return { total: total!, partners: partners as PartnerQueueRow[] };
 }
 
@@ -58,17 +55,13 @@ interface QueueMeasure {
 }
 
 export async function measureQueue(db: Database): Promise<QueueMeasure> {
-  const { rows } = await db.raw<{ rows: [QueueMeasure] }>(
-    `select cast(count(*) filter (where status = 'queued') as integer) as runs,
-       cast(greatest(extract(epoch from now() - min(requested_at) filter (where status = 'queued')), 0) as double precision)
-         as "oldestSeconds",
-       cast(count(*) filter (where status = 'running') as integer) as running
-     from (
-       select status, run_requested_at as requested_at from validation_jobs
-       where run_requested_at is not null and status in ('queued', 'running')
-       union all
-       select status, requested_at from runs where kind = 'revert' and status in ('queued', 'running')
-     ) as entry`,
+  const [measure] = await queryRows<QueueMeasure>(
+    db,
+    sql`select cast(count(*) filter (where status = 'queued') as integer) as runs,
+      cast(greatest(extract(epoch from now() - min(requested_at) filter (where status = 'queued')), 0) as double precision)
+        as "oldestSeconds",
+      cast(count(*) filter (where status = 'running') as integer) as running
+    from (${queueSql}) as entry`,
   );
-  return rows[0];
+  return measure!;
 }

@@ -1,17 +1,23 @@
 import type { Knex } from 'knex';
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
-import { failSql, announceRunEnd } from '../jobs/jobs.repository';
+import { failedCounters } from '../etl/run-result';
 import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
-import { lockOrphanedRuns, lockReservedRun, requeueRun, type OrphanedRun } from './orphaned-runs.repository';
-import { failRevert, requeueRevert } from './reverts.repository';
 import { cancelledReason } from '../shared/errors';
+import { lockOrphanedRuns, lockReservedRun } from './claims.repository';
+import type { PendingRun } from './pending-runs.repository';
+import { failRun, requeueRun } from './run-ends.repository';
 
 /** Jobs of orphaned runs. */
 interface RecoveredRuns {
   failed: number[];
   requeued: number[];
 }
+
+const interruptedReasons = {
+  load: 'The run was interrupted. Run the job again.',
+  revert: 'The revert was interrupted. Request it again.',
+};
 
 /**
  * Requeues orphaned runs at their position, or fails them when no attempt is left. Safe to call concurrently.
@@ -20,23 +26,22 @@ interface RecoveredRuns {
  */
 export function recoverRuns(
   db: Database,
-  mayFail: (orphan: OrphanedRun) => boolean = () => true,
-  onError: (error: unknown, orphan: OrphanedRun) => void = (error) => {
+  mayFail: (orphan: PendingRun) => boolean = () => true,
+  onError: (error: unknown, orphan: PendingRun) => void = (error) => {
     throw error;
   },
 ): Promise<RecoveredRuns> {
   return inTransaction(db, 'request', async (trx) => {
     const recovered: RecoveredRuns = { failed: [], requeued: [] };
     for (const orphan of await lockOrphanedRuns(trx)) {
-      const isRequeued = orphan.attempts_left > 0 && !orphan.cancel_requested;
+      const isRequeued = orphan.attemptsLeft > 0 && !orphan.isCancelled;
       if (!isRequeued && !mayFail(orphan)) continue;
       try {
-        await trx.transaction((savepoint) =>
-          isRequeued
-            ? requeue(savepoint, orphan)
-            : failOrphan(savepoint, orphan, 'The run was interrupted. Run the job again.'),
-        );
-        recovered[isRequeued ? 'requeued' : 'failed'].push(orphan.job_id);
+        await trx.transaction(async (savepoint) => {
+          if (isRequeued) await requeueRun(savepoint, orphan);
+          else await failLockedRun(savepoint, orphan);
+        });
+        recovered[isRequeued ? 'requeued' : 'failed'].push(orphan.jobId);
       } catch (error) {
         onError(error, orphan);
       }
@@ -46,42 +51,41 @@ export function recoverRuns(
   });
 }
 
-function requeue(trx: Knex.Transaction, { job_id: jobId, run_count: run, is_revert }: OrphanedRun) {
-  return is_revert ? requeueRevert(trx, { jobId, run }) : requeueRun(trx, jobId);
-}
-
-/** Fails an orphaned run, which the caller has locked. The caller keeps the attention of its partner, at its end. */
-async function failOrphan(trx: Knex.Transaction, orphan: OrphanedRun, reason: string): Promise<void> {
-  const { job_id: jobId, run_count: run, cancel_requested: isCancelled } = orphan;
-  if (orphan.is_revert) {
-    const interrupted = 'The revert was interrupted. Request it again.';
-    await failRevert(trx, { jobId, run }, isCancelled ? cancelledReason : interrupted, 0);
-  } else {
-    await failLockedRun(trx, jobId, isCancelled ? cancelledReason : reason);
-  }
-}
-
 /**
  * Fails the orphaned run of a reserved job.
- * @param run - `revert`: the number of a revert; else a load
+ * @param loadReason - why a load has failed; absent: it was interrupted
  * @returns whether there was one
  */
 export async function failReservedRun(
   trx: Knex.Transaction,
-  { jobId, revert }: { jobId: number; revert?: number | null },
-  reason: string,
+  jobId: number,
+  loadReason?: string,
 ): Promise<boolean> {
-  const orphan = await lockReservedRun(trx, jobId, revert);
-  if (!orphan) return false;
-  await failOrphan(trx, orphan, reason);
-  await keepAttention(trx, partnersOfJobs([jobId]));
-  return true;
+  const orphan = await lockReservedRun(trx, jobId);
+  if (orphan) await failOrphan(trx, orphan, loadReason);
+  return orphan !== undefined;
 }
 
-/** Fails a queued or orphaned run. The caller has locked the job, and keeps the attention of its partner, at its end. */
-export async function failLockedRun(trx: Knex.Transaction, jobId: number, reason: string): Promise<void> {
-  const failure = { jobId, reason, skipped: 0, wouldWithdraw: null, issueCounts: '[]' };
-  const { rowCount } = await trx.raw<{ rowCount: number }>(failSql('job_id = :jobId'), failure);
-  await trx('row_issues').where('job_id', jobId).delete();
-  if (rowCount > 0) await announceRunEnd(trx, 'job.failed', jobId);
+/** Fails an orphaned run, which the caller has locked, and keeps the attention of its partner. */
+export async function failOrphan(
+  trx: Knex.Transaction,
+  orphan: PendingRun,
+  loadReason?: string,
+): Promise<void> {
+  await failLockedRun(trx, orphan, loadReason);
+  await keepAttention(trx, partnersOfJobs([orphan.jobId]));
+}
+
+async function failLockedRun(
+  trx: Knex.Transaction,
+  { kind, isCancelled, ...at }: PendingRun,
+  loadReason: string = interruptedReasons.load,
+): Promise<void> {
+  const reason = kind === 'load' ? loadReason : interruptedReasons[kind];
+  await failRun(
+    trx,
+    { ...at, kind },
+    { reason: isCancelled ? cancelledReason : reason, counters: failedCounters(0), issueCounts: [] },
+  );
+  if (kind === 'load') await trx('row_issues').where('job_id', at.jobId).delete();
 }

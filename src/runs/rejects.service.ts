@@ -6,7 +6,7 @@ import type { Encoding } from '../feed-format/format-definition';
 import { charsetOf } from '../feed-format/read/file-charset';
 import { formatId, parseId } from '../shared/ids';
 import { holderOf, type Caller, type PartnerScope } from '../shared/caller';
-import { findRunTarget } from './queue.repository';
+import { findRunTarget } from './run-target.repository';
 import type { RunWorker } from './worker';
 import type { TransferLimit, TransferRequest } from '../shared/transfer-limit';
 import { findValidationJob, type ValidationJobRow } from '../jobs/jobs.repository';

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import type { Database } from '../db/database';
 import { beginTransaction } from '../db/transaction';
-import { getFeedToRun } from '../jobs/jobs.repository';
+import { getFeedToRun } from './claims.repository';
 import type { ObjectStore } from '../storage/object-store';
 import type { Delimiter } from '../feed-format/delimiter';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
@@ -19,7 +19,7 @@ import type { LoadMode } from '../feed-format/load-options';
 import { TextBatch } from '../etl/text-batch';
 import { transformRecord } from '../etl/transform';
 import { BlockBudget } from '../etl/unchanged/record-digests';
-import type { RunContext } from './run-feed';
+import type { RunContext } from './load-feed';
 
 /** Concurrent downloads of rejects in the thread; they mostly wait for their clients. */
 export const concurrentRejectsMax = 8;

@@ -1,13 +1,11 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
 import { inSnapshot } from '../db/transaction';
 import { findRunChange, listEffects, type ProductEffect, type RunChange } from '../etl/change-effects';
 import { countRevert } from '../etl/revert-counts';
 import { failedCounters, type RunCounters } from '../etl/run-result';
-import { jobPollMilliseconds } from '../jobs/job-changes';
-import { findRun, type JobRunRow } from '../jobs/job-runs.repository';
+import { followRun } from '../jobs/job-changes';
+import type { JobRunRow } from '../jobs/job-runs.repository';
 import { conflictBody } from '../jobs/jobs.body';
-import { hasEnded } from '../jobs/jobs.service';
 import {
   getRun,
   hasChanges,
@@ -15,25 +13,18 @@ import {
   parseProductPosition,
   type AskedRun,
 } from '../jobs/run-changes.service';
-import type { RunNumber } from '../jobs/run-progress.repository';
 import {
   revertConflicts,
   runAlreadyReverted,
-  runCancelled,
   runNotCompleted,
   runNotKept,
-  ServiceError,
   unavailable,
 } from '../shared/errors';
-import { findRunTarget, queuedRunAttempts, type RunTarget } from './queue.repository';
-import {
-  findPendingRevert,
-  findRevertInForce,
-  requestRevert,
-  type RevertRequest,
-} from './reverts.repository';
+import { findPendingRun } from './pending-runs.repository';
+import { findRevertInForce } from './run-requests.repository';
+import { findRunTarget, type RunTarget } from './run-target.repository';
 import { conflictText, revertCounters } from './run-revert';
-import { lockedMilliseconds, type RunServices, type WaitingClient } from './runs.service';
+import { hasRunEnded, queueRun, runHere, type RunServices, type WaitingClient } from './runs.service';
 
 /** Maximum number of conflicts that are shown. */
 const conflictsMax = 100;
@@ -101,58 +92,15 @@ async function listConflicts(
 
 /**
  * Requests the revert of a run and waits for its end. A repeated request joins a revert that is queued or in progress.
- * @throws job_to_run_not_found, run_not_found, run_not_completed, run_already_reverted, run_not_kept, revert_conflicts,
- *   job_already_running, job_already_waiting, run_cancelled, unauthorized, unavailable
+ * @throws job_to_run_not_found, run_not_found, run_not_completed, run_not_kept, revert_conflicts; as `runHere`
  */
 export async function revertRun(
-  { db, worker }: RunServices,
+  services: RunServices,
   asked: AskedRevert,
-  { key, isAborted }: WaitingClient,
+  client: WaitingClient,
 ): Promise<JobRunRow> {
-  const { jobId, request, target } = await prepareRevert(db, asked);
-  let number = 0;
-  const onRequested = (run: number) => (number = run);
-  const untilClaimed = async (signal: AbortSignal) => {
-    while (!signal.aborted && (await findPendingRevert(db, jobId))?.status === 'queued') {
-      await key.requireInUse();
-      await sleep(jobPollMilliseconds);
-    }
-  };
-  const run = async () => {
-    try {
-      return await worker.run({ ...target, revert: request, key, onRequested }, untilClaimed);
-    } catch (error) {
-      if (!isBusy(error)) throw error;
-      // Perhaps with another request of the same, which has just begun or ended.
-      await sleep(lockedMilliseconds);
-      const pending = await findPendingRevert(db, jobId);
-      if (pending?.reverts_run !== asked.run) {
-        await checkNotReverted(db, asked, jobId);
-        throw error;
-      }
-      number = pending.run;
-      return 'not_claimed';
-    }
-  };
-  do {
-    const outcome = await run();
-    if (outcome === 'unavailable') throw unavailable('the revert could not be recorded');
-    // Another process has claimed it, or has locked the job briefly.
-    if (outcome === 'not_claimed') await sleep(lockedMilliseconds);
-    const last = await followRevert(
-      db,
-      { jobId, run: number },
-      (state) => state?.status !== 'running' || isAborted(),
-    );
-    if (last?.status === 'cancelled') throw runCancelled(asked.id);
-    if (last && hasEnded(last)) return last;
-  } while (!isAborted());
-  await key.requireInUse();
-  throw unavailable('the revert has not ended yet');
+  return runHere(services, await prepareRevert(services.db, asked), client);
 }
-
-const isBusy = (error: unknown) =>
-  error instanceof ServiceError && ['job_already_running', 'job_already_waiting'].includes(error.code);
 
 /**
  * Enqueues the revert of a run without waiting for a slot.
@@ -160,42 +108,27 @@ const isBusy = (error: unknown) =>
  * @throws as `revertRun`
  */
 export async function queueRevert(
-  { db, worker }: RunServices,
+  services: RunServices,
   asked: AskedRevert,
   isOver: () => boolean,
 ): Promise<JobRunRow> {
-  const { jobId, request } = await prepareRevert(db, asked);
-  const { run } = await requestRevert(db, jobId, request, queuedRunAttempts);
-  worker.wake();
-  const last = await followRevert(db, { jobId, run }, (state) => !state || hasEnded(state) || isOver());
+  const { db, changes } = services;
+  const requested = await queueRun(services, await prepareRevert(db, asked));
+  let last: JobRunRow | undefined;
+  for await (last of followRun(db, changes, requested, isOver)) {
+    if (!last || hasRunEnded(last)) break;
+  }
   if (!last) throw unavailable('the request was withdrawn');
-  if (last.status === 'cancelled') throw runCancelled(asked.id);
   return last;
 }
 
-/** Polls a revert until `isOver`. @returns undefined if its request was withdrawn */
-async function followRevert(
-  db: Database,
-  { jobId, run }: RunNumber,
-  isOver: (state: JobRunRow | undefined) => boolean,
-): Promise<JobRunRow | undefined> {
-  for (;;) {
-    const state = await findRun(db, { jobId, run, scope: null });
-    if (isOver(state)) return state;
-    await sleep(jobPollMilliseconds);
-  }
-}
-
 /** Checks a request, unless it repeats one that is queued or in progress. The revert checks again under the partner's lock. */
-async function prepareRevert(
-  db: Database,
-  asked: AskedRevert,
-): Promise<{ jobId: number; request: RevertRequest; target: RunTarget }> {
+async function prepareRevert(db: Database, asked: AskedRevert): Promise<RunTarget> {
   const run = await getRun(db, asked);
   const { job_id: jobId } = run;
   const { run: revertsRun, skipsConflicts, requestedBy, requestId } = asked;
-  const pending = await findPendingRevert(db, jobId);
-  if (pending?.reverts_run !== revertsRun) {
+  const pending = await findPendingRun(db, jobId);
+  if (pending?.revertsRun !== revertsRun) {
     checkCompleted(asked, run);
     await inSnapshot(db, async (trx) => {
       const change = await getChange(trx, asked, run);
@@ -208,7 +141,7 @@ async function prepareRevert(
     });
   }
   const target = (await findRunTarget(db, jobId, asked.scope))!;
-  return { jobId, request: { revertsRun, skipsConflicts, requestedBy, requestId }, target };
+  return { ...target, reverts: { run: revertsRun, skipsConflicts }, requestedBy, requestId };
 }
 
 /** @throws run_not_completed */

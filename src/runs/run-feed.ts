@@ -1,49 +1,25 @@
 import type { Knex } from 'knex';
 import { isDatabaseUnavailable, type Database } from '../db/database';
 import { productLayout } from '../db/layout/product-layout';
-import { raw } from '../db/sql';
 import { inTransaction } from '../db/transaction';
-import { completeRun, failRun, markLoading } from '../jobs/jobs.repository';
-import type { RunNumber } from '../jobs/run-progress.repository';
-import type { Log } from '../shared/log';
-import { claimRun, markRunning, type Claim, type ClaimedRun } from './claims.repository';
-import { failRevert, isRevertCancelled, markRevertRunning } from './reverts.repository';
-import { RevertConflicts, runRevert } from './run-revert';
-import type { ObjectStore } from '../storage/object-store';
-import type { RowSource } from '../etl/copy-rows';
-import { loadFirstFeed } from '../etl/first-load';
-import { checkKeepingIssues, replaceRowIssues } from '../etl/keep-issues';
-import { mergeStaged } from '../etl/merge-staged';
-import { beginRunChange, endChange, type CatalogChange } from '../partners/catalog-changes';
-import { keepAttention, onePartner, partnersOfJobs } from '../partners/keep-attention';
-import { lockPartner } from '../partners/partner-lock';
-import { checkPriceJumps } from '../etl/price-jumps';
-import { rejectSupersededRows } from '../etl/repeated-skus';
+import { createStaging } from '../etl/staging';
+import { replaceRowIssues } from '../etl/keep-issues';
 import {
   failedCounters,
-  FeedFailure,
   failureReason,
   priceJumpsOf,
   wouldWithdrawOf,
   type RunCounters,
 } from '../etl/run-result';
-import { loadFacts } from '../etl/load-facts';
 import { RunStats } from '../etl/run-stats';
+import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
 import { formatId } from '../shared/ids';
-import { createStaging, readColumn, stageFeed } from '../etl/staging';
-import { checkAge, checkSkipped, checkWithdrawals, countActive } from '../etl/withdrawals';
-import { PartnerDigests } from '../etl/unchanged/partner-digests';
-import { progressReport, startReporter, type RunReporter } from './run-reporter';
-import { cancelledReason } from '../shared/errors';
-
-/** Dependencies of a run. */
-export interface RunContext {
-  db: Database;
-  objectStore: ObjectStore;
-  log: Log;
-  /** Minimum size of a first load straight into `products`; absent: the default. */
-  firstLoadBytes?: number;
-}
+import type { Log } from '../shared/log';
+import { claimRun, startRun, type Claim, type ClaimedRun, type StartedRun } from './claims.repository';
+import { loadFeed, type RunContext } from './load-feed';
+import { failRun, requeueRun } from './run-ends.repository';
+import { startReporter, type RunReporter } from './run-reporter';
+import { conflictsOf, runRevert } from './run-revert';
 
 /**
  * Outcome of a run. `not_claimed`: there was none to claim, or it was no longer queued. `unavailable`: the database is
@@ -73,19 +49,15 @@ export const runLogFields = {
   ms: 'Milliseconds of each phase.',
 } as const;
 
-/** A run in progress; `isRevert` if it undoes another one. */
-type RunInProgress = RunNumber & { isRevert: boolean };
-
-/** Returns the log of a run, whose lines name it. */
-function logOf(log: Log, { jobId, feedId, partnerName, requestId }: ClaimedRun, run: number): Log {
-  return log.child({
-    job_id: formatId('JV', jobId),
-    feed_id: formatId('FD', feedId),
-    partner: partnerName,
-    run,
-    request_id: requestId ?? undefined,
-  });
+/** A run in progress, with what it has done so far. */
+interface Attempt {
+  run: ClaimedRun & StartedRun;
+  stats: RunStats;
+  log: Log;
+  reporter: RunReporter;
 }
+
+const notClaimed: RunReport = { outcome: 'not_claimed' };
 
 /**
  * Runs a queued validation job: claims it, loads its feed or undoes a run, and records the outcome.
@@ -93,190 +65,120 @@ function logOf(log: Log, { jobId, feedId, partnerName, requestId }: ClaimedRun, 
  * One transaction contains the claim, the products, the issues, the counters and the final states. If the process or the
  * connection dies, PostgreSQL rolls everything back and releases the claim. Safe to call concurrently and repeatedly: each
  * job has one run at a time, and runs of one partner wait for each other before they change its products.
- * @param onClaim - called with the numbers of the job and of the revert before the run starts
+ * @param onClaim - called with the run before it starts
  */
 export async function runFeed(
   claim: Claim,
-  { db, objectStore, log: processLog, firstLoadBytes }: RunContext,
-  onClaim?: (claimed: Pick<ClaimedRun, 'jobId' | 'revert'>) => void,
+  context: RunContext,
+  onClaim?: (claimed: ClaimedRun) => void,
 ): Promise<RunReport> {
-  const stats = new RunStats();
-  let log = processLog;
-  let started: RunInProgress | undefined;
-  let reporter: RunReporter | undefined;
-  // Any failure of a cancelled run is a consequence of the cancellation.
-  const reasonOf = (error: unknown): unknown =>
-    reporter?.signal.aborted ? (reporter.signal.reason as unknown) : error;
+  const { db } = context;
+  let attempt: Attempt | undefined;
   try {
     // Before the transaction, which reads it from then on.
     await productLayout(db);
-    const report = await inTransaction(db, 'bulk', async (trx): Promise<RunReport> => {
+    const report = await inTransaction(db, 'bulk', async (trx) => {
       const claimed = await claimRun(trx, claim);
-      if (!claimed) return { outcome: 'not_claimed' };
+      if (!claimed) return notClaimed;
       onClaim?.(claimed);
-      const isRepeated = 'jobId' in claim && claim.isReserved;
-      const execute = async (
-        at: RunInProgress,
-        reportState: () => Promise<boolean>,
-        work: (trx: Knex.Transaction, signal: AbortSignal) => Promise<RunCounters>,
-      ): Promise<RunReport> => {
-        started = at;
-        log = logOf(processLog, claimed, at.run);
-        const running = (reporter = startReporter(db, claimed, reportState, log));
-        try {
-          // The savepoint rolls a failure back while the claim is held until that failure is recorded.
-          const counters = await trx.transaction((savepoint) => work(savepoint, running.signal));
-          return { outcome: 'completed', counters };
-        } catch (error) {
-          await running.stop();
-          log.warn({ err: reasonOf(error) }, at.isRevert ? 'revert failed' : 'run failed');
-          return await recordFailure(trx, at, reasonOf(error), stats);
-        } finally {
-          await running.stop();
-        }
-      };
-      if (claimed.revert !== null) {
-        const at = { ...claimed, run: claimed.revert, isRevert: true };
-        const revert = await markRevertRunning(db, at, isRepeated);
-        if (!revert) return { outcome: 'not_claimed' };
-        return await execute(
-          at,
-          () => isRevertCancelled(db, at),
-          (work, signal) => stats.timed('revert', () => runRevert(work, at, revert, signal)),
-        );
-      }
-      const run = await markRunning(db, claimed.jobId, isRepeated);
-      if (!run) return { outcome: 'not_claimed' };
-      const feed = { ...claimed, ...run };
-      const at = { jobId: feed.jobId, run: feed.run, isRevert: false };
-      return await execute(at, progressReport(db, at, feed, stats), (work, signal) =>
-        loadFeed(work, db, { objectStore, feed, signal, run: feed.run }, stats, firstLoadBytes),
-      );
+      const run = await start(db, claimed, 'jobId' in claim && claim.isReserved);
+      if (!run) return notClaimed;
+      attempt = beginAttempt(context, run);
+      return await execute(trx, context, attempt);
     });
-    const { copied, rejected, unchanged, milliseconds: ms } = stats;
-    if (started) log.info({ ...report, copied, unchanged, rejected, ms }, 'run');
+    if (attempt) logRun(attempt, report);
     return report;
   } catch (error) {
-    log.error({ err: error }, 'failed to commit run');
-    return await recordLostRun(db, started, reasonOf(error), stats, log);
+    (attempt?.log ?? context.log).error({ err: error }, 'failed to commit run');
+    return await recordLostRun(context, attempt, error);
   }
 }
 
-/** Loads a feed into the products of its partner, and completes its job. */
-async function loadFeed(
-  trx: Knex.Transaction,
+/** Starts a claimed run; an orphaned one, whose job is reserved, as its next attempt. @returns undefined if it is no longer queued */
+async function start(
   db: Database,
-  { objectStore, feed, signal, run }: RowSource & { run: number; signal: AbortSignal },
-  stats: RunStats,
-  firstLoadBytes?: number,
-): Promise<RunCounters> {
-  const digests = new PartnerDigests(trx, feed.partnerId);
-  const source = { objectStore, feed, digests, signal };
-  const stage = () => stats.timed('stage', () => stageFeed(trx, source, stats));
+  claimed: ClaimedRun,
+  isReserved = false,
+): Promise<Attempt['run'] | undefined> {
+  const at = isReserved ? await inTransaction(db, 'request', (trx) => requeueRun(trx, claimed)) : claimed;
+  const started = await startRun(db, at);
+  return started && { ...claimed, ...started, run: at.run };
+}
+
+/** Begins to report on a run. The lines of its log name it. */
+function beginAttempt({ db, log: processLog }: RunContext, run: Attempt['run']): Attempt {
+  const stats = new RunStats();
+  const log = processLog.child({
+    job_id: formatId('JV', run.jobId),
+    feed_id: formatId('FD', run.feedId),
+    partner: run.partnerName,
+    run: run.run,
+    request_id: run.requestId ?? undefined,
+  });
+  return { run, stats, log, reporter: startReporter(db, run, stats, log) };
+}
+
+/** Does the work of a run in a savepoint: a failure is rolled back while the claim is held until it is recorded. */
+async function execute(trx: Knex.Transaction, context: RunContext, attempt: Attempt): Promise<RunReport> {
+  const { run, stats, log, reporter } = attempt;
   try {
-    const first = await stats.timed('first load', () =>
-      loadFirstFeed(trx, source, stats, () => markLoading(db, feed.feedId), firstLoadBytes),
+    const counters = await trx.transaction((savepoint) =>
+      run.kind === 'load'
+        ? loadFeed(savepoint, context, run, stats, reporter.signal)
+        : runRevert(savepoint, run, stats, reporter.signal),
     );
-    let change: CatalogChange;
-    let counters: RunCounters;
-    let uncounted: number;
-    if (first) {
-      ({ change, counters, uncounted } = first);
-      // What fails now is rolled back.
-      await checkAge(trx, feed);
-      checkSkipped(feed, counters);
-    } else {
-      let staged = await stage();
-      stats.phase = 'comparing';
-      await markLoading(db, feed.feedId);
-      if (!(await lockPartner(trx, feed.partnerId))) {
-        throw new FeedFailure('The partner was merged into another one during the run: run the job again.');
-      }
-      await checkAge(trx, feed);
-      if (!(await digests.areCurrent())) {
-        // Another run or a manual change has committed since; under the lock, no other run can.
-        stats.reset();
-        staged = await stage();
-        stats.phase = 'comparing';
-      }
-      await rejectSupersededRows(trx, staged, stats);
-      change = await beginRunChange(trx, feed.partnerId);
-      ({ counters, uncounted } = await mergeStaged(trx, staged, change, stats, signal, (compared) =>
-        checkKeepingIssues(trx, stats.issues, async () => {
-          checkSkipped(feed, compared);
-          checkPriceJumps(feed, stats);
-          await checkWithdrawals(staged, compared, () => countActive(trx, staged));
-        }),
-      ));
-      if (counters.withdrawn > 0) await forgetSkus(trx, digests, 'select sku from feed_withdrawals');
-      if (stats.unknown > 0) {
-        await forgetSkus(trx, digests, "select sku from feed_issues where code = 'unknown_sku'");
-      }
-    }
-    await stats.timed('digests', () => digests.save());
-    if (counters.inserted + counters.updated > 0) {
-      // The search index is updated after the run.
-      await trx('search_backlog').insert({ partner_id: feed.partnerId, feed_id: feed.feedId });
-    }
-    await replaceRowIssues(trx, feed.jobId, stats.issues.kept);
-    const { issues, delimiter } = stats;
-    const facts = loadFacts(feed.mode, stats);
-    if (!(await completeRun(trx, feed, counters, issues.countsByCode, delimiter, facts))) {
-      throw new FeedFailure(cancelledReason);
-    }
-    if (counters.inserted + counters.updated + counters.withdrawn + uncounted > 0) {
-      await endChange(trx, change, counters.withdrawn > 0, { jobId: feed.jobId, run });
-    }
-    await keepAttention(trx, onePartner(feed.partnerId));
-    return counters;
+    return { outcome: 'completed', counters };
+  } catch (error) {
+    await reporter.stop();
+    log.warn({ err: reasonOf(attempt, error) }, run.kind === 'load' ? 'run failed' : 'revert failed');
+    return await recordFailure(trx, attempt, error);
   } finally {
-    digests.release();
+    await reporter.stop();
   }
 }
 
-/** Drops the digests of products that were withdrawn, and of rows without a product. */
-async function forgetSkus(trx: Knex.Transaction, digests: PartnerDigests, sql: string): Promise<void> {
-  for await (const skus of readColumn<string>(trx, raw(sql))) digests.forget(skus);
-}
+/** Any failure of a cancelled run is a consequence of the cancellation. */
+const reasonOf = ({ reporter: { signal } }: Attempt, error: unknown): unknown =>
+  signal.aborted ? (signal.reason as unknown) : error;
 
-/** Fails the run with what was rejected so far, unless another run has replaced this one. */
-async function recordFailure(
-  trx: Knex.Transaction,
-  { isRevert, ...at }: RunInProgress,
-  error: unknown,
-  { skipped, issues }: RunStats = new RunStats(),
-): Promise<RunReport> {
-  if (isRevert) {
-    const conflicts = error instanceof RevertConflicts ? error.conflicts : 0;
-    await failRevert(trx, at, failureReason(error), conflicts);
-    return { outcome: 'failed', counters: failedCounters(conflicts) };
+/** Fails the run with what was rejected so far, unless it has ended or was requeued. */
+async function recordFailure(trx: Knex.Transaction, attempt: Attempt, error: unknown): Promise<RunReport> {
+  const { run, stats } = attempt;
+  const cause = reasonOf(attempt, error);
+  const counters = failedCounters(conflictsOf(cause) ?? stats.skipped, wouldWithdrawOf(cause));
+  const isFailed = await failRun(trx, run, {
+    reason: failureReason(cause),
+    counters,
+    issueCounts: stats.issues.countsByCode,
+    priceJumps: priceJumpsOf(cause),
+  });
+  if (!isFailed) return { outcome: 'failed' };
+  if (run.kind === 'load') {
+    await createStaging(trx);
+    await replaceRowIssues(trx, run.jobId, stats.issues.kept);
   }
-  const counters = failedCounters(skipped, wouldWithdrawOf(error));
-  const jumps = priceJumpsOf(error);
-  if (!(await failRun(trx, at, failureReason(error), counters, issues.countsByCode, jumps))) {
-    return { outcome: 'failed' };
-  }
-  await createStaging(trx);
-  await replaceRowIssues(trx, at.jobId, issues.kept);
   // It may have another partner since.
-  await keepAttention(trx, partnersOfJobs([at.jobId]));
+  await keepAttention(trx, partnersOfJobs([run.jobId]));
   return { outcome: 'failed', counters };
 }
 
 /** Records a failure after the transaction was lost, and with it the claim. */
 async function recordLostRun(
-  db: Database,
-  started: RunInProgress | undefined,
+  { db, log: processLog }: RunContext,
+  attempt: Attempt | undefined,
   error: unknown,
-  stats: RunStats,
-  log: Log,
 ): Promise<RunReport> {
   try {
-    if (started === undefined) throw error;
-    return await inTransaction(db, 'bulk', (trx) => recordFailure(trx, started, error, stats));
+    if (!attempt) throw error;
+    return await inTransaction(db, 'bulk', (trx) => recordFailure(trx, attempt, error));
   } catch (second) {
-    log.error({ err: second }, 'failed to record run failure');
+    (attempt?.log ?? processLog).error({ err: second }, 'failed to record run failure');
     if (isDatabaseUnavailable(second)) return { outcome: 'unavailable' };
     throw second;
   }
+}
+
+function logRun({ stats, log }: Attempt, report: RunReport): void {
+  const { copied, rejected, unchanged, milliseconds: ms } = stats;
+  log.info({ ...report, copied, unchanged, rejected, ms }, 'run');
 }

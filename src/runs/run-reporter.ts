@@ -1,11 +1,12 @@
 import type { Database } from '../db/database';
-import { cancelStatementOf, reportProgress, type RunNumber } from '../jobs/run-progress.repository';
-import type { Log } from '../shared/log';
-import type { ClaimedRun } from './claims.repository';
-import { startPeriodicTask } from '../shared/periodic-task';
 import { FeedFailure } from '../etl/run-result';
+import type { RunProgress } from '../jobs/jobs.repository';
 import type { RunStats } from '../etl/run-stats';
 import { cancelledReason } from '../shared/errors';
+import type { Log } from '../shared/log';
+import { startPeriodicTask } from '../shared/periodic-task';
+import type { ClaimedRun } from './claims.repository';
+import { cancelStatementOf, reportProgress } from './run-progress.repository';
 
 export const progressReports = {
   /** Interval at which a run reports progress and checks for cancellation. */
@@ -23,38 +24,18 @@ export interface RunReporter {
   stop(): Promise<void>;
 }
 
-/** Returns what reports the progress of a load. */
-export function progressReport(
-  db: Database,
-  at: RunNumber,
-  { sizeBytes }: Pick<ClaimedRun, 'sizeBytes'>,
-  stats: RunStats,
-): () => Promise<boolean> {
-  const measureRates = startRates();
-  return () => {
-    const { phase, rows, bytesRead } = stats;
-    const progress = { phase, rows, bytes_read: bytesRead, bytes_total: sizeBytes };
-    return reportProgress(db, at, { ...progress, ...measureRates(rows, bytesRead) });
-  };
-}
-
 /**
  * Starts to report on a run. A cancellation aborts the file read and the running statement.
- * @param reportState - reports, and tells whether the cancellation is requested
  * @param log - log of the run
  */
-export function startReporter(
-  db: Database,
-  { backend }: Pick<ClaimedRun, 'backend'>,
-  reportState: () => Promise<boolean>,
-  log: Log,
-): RunReporter {
+export function startReporter(db: Database, run: ClaimedRun, stats: RunStats, log: Log): RunReporter {
   const cancelling = new AbortController();
+  const progressNow = run.kind === 'load' ? startProgress(run, stats) : () => null;
 
   async function report(): Promise<void> {
-    if (!(await reportState())) return;
+    if (!(await reportProgress(db, run, progressNow()))) return;
     // Repeated with each report: between two statements there is none to cancel.
-    await cancelStatementOf(db, backend);
+    await cancelStatementOf(db, run.backend);
     cancelling.abort(new FeedFailure(cancelledReason));
   }
 
@@ -65,6 +46,16 @@ export function startReporter(
     onError: (error) => log.warn({ err: error }, 'failed to report progress'),
   });
   return { signal: cancelling.signal, stop: () => task.stop() };
+}
+
+/** Returns what tells the progress of a load. */
+function startProgress({ sizeBytes }: ClaimedRun, stats: RunStats): () => RunProgress {
+  const measureRates = startRates();
+  return () => {
+    const { phase, rows, bytesRead } = stats;
+    const progress = { phase, rows, bytes_read: bytesRead, bytes_total: sizeBytes };
+    return { ...progress, ...measureRates(rows, bytesRead) };
+  };
 }
 
 /** Computes rates per second over the last five seconds, from totals. */

@@ -6,16 +6,17 @@ import { FeedFailure, type RunCounters } from '../etl/run-result';
 import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import { findRun } from '../jobs/job-runs.repository';
 import { hasChanges } from '../jobs/run-changes.service';
-import type { RunNumber } from '../jobs/run-progress.repository';
 import { beginRunChange, endChange } from '../partners/catalog-changes';
 import { keepAttention, onePartner } from '../partners/keep-attention';
 import { lockPartner } from '../partners/partner-lock';
 import { runNotKept, cancelledReason } from '../shared/errors';
 import { formatId } from '../shared/ids';
-import { completeRevert, type StartedRevert } from './reverts.repository';
+import type { RunStats } from '../etl/run-stats';
+import type { ClaimedRun, StartedRun } from './claims.repository';
+import { completeRun } from './run-ends.repository';
 
 /** A revert that fails because products were changed since. */
-export class RevertConflicts extends FeedFailure {
+class RevertConflicts extends FeedFailure {
   constructor(
     reason: string,
     readonly conflicts: number,
@@ -23,6 +24,10 @@ export class RevertConflicts extends FeedFailure {
     super(reason);
   }
 }
+
+/** Returns the products that were changed since, if a revert failed because of them. */
+export const conflictsOf = (error: unknown): number | undefined =>
+  error instanceof RevertConflicts ? error.conflicts : undefined;
 
 /** Converts the numbers of a revert to the counters of a run: conflicts are skipped. */
 export function revertCounters({
@@ -60,10 +65,20 @@ const nothing: RevertCounts = { updated: 0, withdrawn: 0, restored: 0, unchanged
  */
 export async function runRevert(
   trx: Knex.Transaction,
-  { jobId, run, partnerId }: RunNumber & { partnerId: number },
-  { revertsRun, skipsConflicts }: StartedRevert,
+  revert: ClaimedRun & StartedRun,
+  stats: RunStats,
   signal: AbortSignal,
 ): Promise<RunCounters> {
+  return stats.timed('revert', () => undoRun(trx, revert, signal));
+}
+
+async function undoRun(
+  trx: Knex.Transaction,
+  revert: ClaimedRun & StartedRun,
+  signal: AbortSignal,
+): Promise<RunCounters> {
+  const { jobId, run, partnerId, skipsConflicts } = revert;
+  const revertsRun = revert.revertsRun!;
   if (!(await lockPartner(trx, partnerId))) {
     throw new FeedFailure('The partner was merged into another one during the revert: request it again.');
   }
@@ -84,7 +99,7 @@ export async function runRevert(
   const hasWritten = counts.updated + counts.withdrawn > 0;
   if (hasWritten) await forget(trx, partnerId);
   const counters = revertCounters(counts);
-  if (!(await completeRevert(trx, { jobId, run }, counters))) throw new FeedFailure(cancelledReason);
+  if (!(await completeRun(trx, revert, counters))) throw new FeedFailure(cancelledReason);
   if (hasWritten) await endChange(trx, change, counts.withdrawn > 0, { jobId, run });
   await keepAttention(trx, onePartner(partnerId));
   return counters;

@@ -5,20 +5,21 @@ import { parsePrefer } from '../http/prefer';
 import { requesterName } from '../shared/caller';
 import { formatId } from '../shared/ids';
 import { cancelRun } from './cancel.service';
-import { followJob } from '../jobs/job-changes';
+import { followRun } from '../jobs/job-changes';
 import { boundedWait, checkProductCursor, deadline } from '../jobs/jobs.handlers';
 import { jobBody, revertBody } from '../jobs/jobs.body';
-import { hasEnded, type Job } from '../jobs/jobs.service';
+import { getJob, hasEnded } from '../jobs/jobs.service';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { openRejects } from './rejects.service';
 import { planRevert, queueRevert, revertRun } from './revert.service';
 import { revertPlanBody } from './reverts.body';
 import {
-  hasRunSince,
+  getPermittedTarget,
+  hasRunEnded,
   parseChangePosition,
   planJob,
-  queueJob,
-  runJob,
+  queueRun,
+  runHere,
   type JobPlan,
   type RunServices,
 } from './runs.service';
@@ -36,22 +37,25 @@ export function runHandlers(
     async runJob({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
       const { respondAsync, wait } = parsePrefer(headers.Prefer);
       const { partnerName: scope } = caller;
-      const request = {
+      const target = await getPermittedTarget(db, id, scope, {
         maxWithdrawn: query.max_withdrawn,
         allowOlder: query.allow_older,
         requestedBy: requesterName(caller),
         requestId,
-      };
+      });
       if (!respondAsync) {
-        return reply(200, jobBody(await runJob(services, id, scope, { key, isAborted }, request)));
+        await runHere(services, target, { key, isAborted });
+        return reply(200, jobBody(await getJob(db, id, scope)));
       }
-      const requested = await queueJob(services, id, scope, request);
+      const requested = await queueRun(services, target);
       const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
-      let job: Job;
-      for await (job of followJob(db, changes, id, scope, deadline(seconds ?? 0, isAborted))) {
-        if (!job.hasRun && (await hasRunSince(db, requested))) return reply(200, jobBody(job));
+      for await (const run of followRun(db, changes, requested, deadline(seconds ?? 0, isAborted))) {
+        if (!run || !hasRunEnded(run)) continue;
+        const job = await getJob(db, id, scope);
+        // Else, the next run is requested already.
+        if (!job.hasRun) return reply(200, jobBody(job));
       }
-      return reply(202, jobBody(job!), {
+      return reply(202, jobBody(await getJob(db, id, scope)), {
         Location: `/jobs/${id}`,
         'Retry-After': retryAfterSeconds,
         'Preference-Applied': appliedPreferences(seconds),

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../db/database';
+import { inTransaction } from '../db/transaction';
 import {
-  jobAlreadyRunning,
   jobToRunNotFound,
   notAValidationJob,
   rawFileRemoved,
@@ -14,17 +14,12 @@ import type { ChangePosition, ProductChange } from '../etl/list-changes';
 import type { RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/run-result';
 import { formatId, parseId } from '../shared/ids';
-import { followJob, type JobChanges } from '../jobs/job-changes';
-import { endText, findJob, getJob, parsePosition, type Job } from '../jobs/jobs.service';
+import { followRun, type JobChanges } from '../jobs/job-changes';
+import type { JobRunRow, RequestedRun } from '../jobs/job-runs.repository';
+import { endText, findJob, hasEnded, parsePosition } from '../jobs/jobs.service';
 import type { KeyInUse, PartnerScope } from '../shared/caller';
-import {
-  findEndOfRun,
-  findRunTarget,
-  queuedRunAttempts,
-  requestRun,
-  type RunRequest,
-  type RunTarget,
-} from './queue.repository';
+import { requestRun } from './run-requests.repository';
+import { findRunTarget, queuedRunAttempts, type RunRequest, type RunTarget } from './run-target.repository';
 import type { RunWorker } from './worker';
 
 /** Maximum time that a transaction other than a run locks a job. */
@@ -44,79 +39,62 @@ export interface WaitingClient {
 }
 
 /**
- * Requests a run of a validation job and waits for its end.
+ * Requests a run, and waits for its end.
  *
  * It runs in this process as soon as a slot is free, unless another process claims it first.
- * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, job_already_running, job_already_waiting,
- *   run_cancelled, unauthorized, unavailable
+ * @throws job_already_running, job_already_waiting, run_already_reverted, run_cancelled, unauthorized, unavailable
  */
-export async function runJob(
+export async function runHere(
   { db, changes, worker }: RunServices,
-  id: string,
-  scope: PartnerScope,
+  target: RunTarget,
   { key, isAborted }: WaitingClient,
-  request: RunRequest = {},
-): Promise<Job> {
-  const target = await getPermittedTarget(db, id, scope, request);
-  const states = (isOver: () => boolean) => followJob(db, changes, id, scope, isOver);
+): Promise<JobRunRow> {
+  let requested: RequestedRun;
+  const onRequested = (run: RequestedRun) => (requested = run);
   const untilClaimed = async (signal: AbortSignal) => {
-    for await (const { status, hasRun } of states(() => signal.aborted || key.isGone())) {
-      if (status !== 'queued' || !hasRun) return;
+    for await (const run of followRun(db, changes, requested, () => signal.aborted || key.isGone())) {
+      if (run?.status !== 'queued') return;
     }
     if (!signal.aborted) await key.requireInUse();
   };
-  const { jobId } = target;
-  let runs = 0;
-  const onRequested = (before: number) => (runs = before);
   do {
     const outcome = await worker.run({ ...target, key, onRequested }, untilClaimed);
     if (outcome === 'unavailable') throw unavailable('the run could not be recorded');
-    if (outcome !== 'not_claimed') return getJob(db, id, scope);
     // Another process has claimed it, or has locked it briefly.
-    await sleep(lockedMilliseconds);
-    let isRunning = false;
+    if (outcome === 'not_claimed') await sleep(lockedMilliseconds);
+    let last: JobRunRow | undefined;
     // A run in progress is awaited even while this process shuts down.
-    for await (const job of states(() => isAborted() && !isRunning)) {
-      if (!job.hasRun && (await hasRunSince(db, { jobId, runs }))) return job;
-      // Without a run, another client has withdrawn its request, which this one had joined.
-      if (job.status !== 'running') break;
-      isRunning = true;
+    for await (last of followRun(db, changes, requested!, () => isAborted() && last?.status !== 'running')) {
+      if (last?.status !== 'running') break;
     }
+    if (last && hasRunEnded(last)) return last;
+    // Without a run, another client has withdrawn its request, which this one had joined.
   } while (!isAborted());
   await key.requireInUse();
   throw unavailable('the run has not ended yet');
 }
 
-/**
- * Tells whether a job without a queued run has run since it had `runs` runs.
- * @throws run_cancelled if that run was cancelled before it started
- */
-export async function hasRunSince(db: Database, at: { jobId: number; runs: number }): Promise<boolean> {
-  const end = await findEndOfRun(db, at);
-  if (end === 'cancelled') throw runCancelled(formatId('JV', at.jobId));
-  return end !== undefined;
+/** Tells whether a run has ended. @throws run_cancelled if it was cancelled before it started */
+export function hasRunEnded(run: JobRunRow): boolean {
+  if (run.status === 'cancelled') throw runCancelled(formatId('JV', run.job_id));
+  return hasEnded(run);
 }
 
 /**
- * Enqueues a run of a validation job without waiting. A queued run keeps its position.
- * @returns the number of the job, and of its runs before
- * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, job_already_running
+ * Enqueues a run without waiting for a slot. A queued run keeps its position.
+ * @throws job_already_running, job_already_waiting, run_already_reverted
  */
-export async function queueJob(
-  { db, worker }: RunServices,
-  id: string,
-  scope: PartnerScope,
-  request: RunRequest,
-): Promise<{ jobId: number; runs: number }> {
-  const target = await getPermittedTarget(db, id, scope, request);
-  const requested = await requestRun(db, target, queuedRunAttempts);
-  if (!requested) throw jobAlreadyRunning(id);
+export async function queueRun({ db, worker }: RunServices, target: RunTarget): Promise<RequestedRun> {
+  const requested = await inTransaction(db, 'request', (trx) => requestRun(trx, target, queuedRunAttempts));
   worker.wake();
-  return { jobId: target.jobId, runs: requested.runs };
+  return requested;
 }
 
-/** @throws job_to_run_not_found, not_a_validation_job, raw_file_removed; invalid_shape for a limit of withdrawals in a mode without any */
-async function getPermittedTarget(
+/**
+ * Gets the target of a load.
+ * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed; invalid_shape for a limit of withdrawals in a mode without any
+ */
+export async function getPermittedTarget(
   db: Database,
   id: string,
   scope: PartnerScope,

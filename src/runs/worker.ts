@@ -4,6 +4,8 @@ import type { Readable } from 'node:stream';
 import { MessageChannel } from 'node:worker_threads';
 import type { Database } from '../db/database';
 import type { PoolUse } from '../db/pool-use';
+import { inTransaction } from '../db/transaction';
+import type { RequestedRun } from '../jobs/job-runs.repository';
 import { jobAlreadyRunning, jobAlreadyWaiting } from '../shared/errors';
 import type { EtlThread } from './etl-thread';
 import type { FeedPlan, PlanPage } from './plan-feed';
@@ -15,9 +17,9 @@ import { formatId } from '../shared/ids';
 import type { Log } from '../shared/log';
 import { ConcurrencyLimit, type Release } from '../shared/concurrency-limit';
 import { startPeriodicTask } from '../shared/periodic-task';
-import { requestRevert, withdrawRevert, type RevertRequest } from './reverts.repository';
 import { listClaimable, type Claim } from './claims.repository';
-import { requestRun, withdrawRun, type RunTarget } from './queue.repository';
+import { requestRun, withdrawRun } from './run-requests.repository';
+import type { RunTarget } from './run-target.repository';
 
 /**
  * Maximum number of runs and plans that wait for a slot while `MAX_CONCURRENT_RUNS` are in progress. Behind twenty runs of a
@@ -47,19 +49,18 @@ interface RunLimits {
   concurrentRunsOfPartner?: number;
 }
 
-/** Job to be run; `revert` if one of its runs is to be undone. */
+/** Job to be run. */
 export type WorkerTarget = RunTarget & {
-  revert?: RevertRequest;
   /** The key of the waiting client. */
   key: KeyInUse;
-  /** Called with the number of the revert; for a load, with the number of runs before it. */
-  onRequested: (run: number) => void;
+  /** Called when the run has its number. */
+  onRequested: (requested: RequestedRun) => void;
 };
 
 /** Runs and plans jobs in this process. */
 export interface RunWorker {
   /**
-   * Requests a run of a job, or a revert, and runs it as soon as a slot is free, ahead of the queue.
+   * Requests a run of a job, and runs it as soon as a slot is free, ahead of the queue.
    * @param untilClaimed - settles when the job is no longer queued, or the signal is aborted
    * @returns the outcome; `not_claimed` when another process has claimed it, or it was cancelled before it started
    * @throws job_already_running, job_already_waiting, run_already_reverted, unauthorized, unavailable; errors of `untilClaimed`
@@ -117,6 +118,13 @@ export function startRunWorker({
     return report.outcome;
   }
 
+  /** Requests a run with a waiting client. */
+  async function request(target: WorkerTarget) {
+    const requested = await inTransaction(db, 'request', (trx) => requestRun(trx, target, 1));
+    target.onRequested(requested);
+    return requested;
+  }
+
   /** Requests the run, and waits for a slot. @returns undefined when the job was claimed elsewhere first */
   async function requestWithSlot(
     target: WorkerTarget,
@@ -125,30 +133,16 @@ export function startRunWorker({
   ): Promise<Claim | undefined> {
     // Rejects before anything is requested if too many wait.
     const isFree = await Promise.race([slot, setImmediate(undefined)]);
-    const request = await enqueue(target);
+    const { waited, ...requested } = await request(target);
     try {
       const hasSlot = (isFree ?? (await Promise.race([slot, untilClaimed()]))) !== undefined;
       // Only a wait can have outlived the key.
       if (hasSlot && !isFree) await target.key.requireInUse();
-      return hasSlot ? { jobId: target.jobId, revert: request.revert } : undefined;
+      return hasSlot ? requested : undefined;
     } catch (refusal) {
-      if (!request.waited) await request.withdraw();
+      if (!waited) await inTransaction(db, 'request', (trx) => withdrawRun(trx, requested));
       throw refusal;
     }
-  }
-
-  /** Enqueues a run with a waiting client. */
-  async function enqueue(target: WorkerTarget) {
-    const { jobId, revert } = target;
-    if (revert) {
-      const { run, waited } = await requestRevert(db, jobId, revert, 1);
-      target.onRequested(run);
-      return { revert: run, waited, withdraw: () => withdrawRevert(db, { jobId, run }) };
-    }
-    const request = await requestRun(db, target, 1);
-    if (!request) throw jobAlreadyRunning(formatId('JV', jobId));
-    target.onRequested(request.runs);
-    return { revert: null, waited: request.waited, withdraw: () => withdrawRun(db, target) };
   }
 
   /** Each claimer runs queued runs one by one; the first takes only small feeds. */
@@ -214,7 +208,12 @@ export function startRunWorker({
       const { jobId, isLarge } = target;
       const id = formatId('JV', jobId);
       const state = here.get(jobId);
-      if (state) throw state === 'waiting' ? jobAlreadyWaiting(id) : jobAlreadyRunning(id);
+      if (state && !target.reverts) throw state === 'waiting' ? jobAlreadyWaiting(id) : jobAlreadyRunning(id);
+      if (state) {
+        // Joins the same revert; others are refused.
+        await request(target);
+        return 'not_claimed';
+      }
       here.set(jobId, 'waiting');
       const leaving = new AbortController();
       const slot = slots.acquire({ holder: holderOf(target), isLarge, signal: leaving.signal });

@@ -5,7 +5,8 @@ import { invalidShape, ServiceError } from '../shared/errors';
 import { loadOptionsOf, type LoadOptions } from '../feed-format/load-options';
 import { receiveFeed, type ReceiveContext } from '../feeds/receive-feed';
 import { findUploadFormat, type UploadFormat } from '../formats/find-format';
-import { queuedRunAttempts, requestRun } from '../runs/queue.repository';
+import { requestRun } from '../runs/run-requests.repository';
+import { queuedRunAttempts } from '../runs/run-target.repository';
 import type { SecretBox } from '../shared/secret-box';
 import {
   endFetch,

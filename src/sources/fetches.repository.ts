@@ -158,8 +158,8 @@ export async function insertSlots(
          case
            when failure_reason is not null then 'failed'
            when exists (${unfinishedSql}) or exists (
-             select from validation_jobs as job
-             where job.feed_id = last_feed_id and run_requested_at is not null and status in ('queued', 'running')
+             select from validation_jobs as job join runs using (job_id)
+             where job.feed_id = last_feed_id and kind = 'load' and runs.status in ('queued', 'running')
            ) then 'skipped'
            else 'queued'
          end as status

@@ -22,10 +22,9 @@ const isInForceSql = (counts = raw('true')): Sql => sql`
     where ${counts} and other.partner_id = last.partner_id
       and (other.collection = last.collection or not (other.is_collection_named and last.is_collection_named)) and (
       (other.feed_id <> last.feed_id and other.last_completed_at >= load.finished_at)
-      or other_job.run_requested_at is not null
       or exists (
-        select from runs where runs.job_id = other_job.job_id and kind = 'revert' and (
-          status in ('queued', 'running') or (status = 'completed' and finished_at >= load.finished_at)
+        select from runs where runs.job_id = other_job.job_id and (
+          status in ('queued', 'running') or (kind = 'revert' and status = 'completed' and finished_at >= load.finished_at)
         )
       )
     )
@@ -55,7 +54,9 @@ export async function isLastFeedCurrent(
      where last.feed_id = ${lastFeedId} and (last.mode, last.collection, last.is_collection_named)
          = (${mode}, ${collection}, ${isCollectionNamed})
        and cast(last.format_definition as jsonb) is not distinct from cast(cast(${format && JSON.stringify(format)} as text) as jsonb)
-       and ((${isInForceSql()}) or (not ${runs} and job.status = 'queued' and run_count = 0))`,
+       and ((${isInForceSql()}) or (not ${runs} and job.status = 'queued' and not exists (
+         select from runs where runs.job_id = job.job_id and runs.status <> 'queued'
+       )))`,
   );
   return rows.length > 0;
 }

@@ -385,7 +385,7 @@ export const replays: Record<string, Replay> = {
   'revertRun 409 history_not_kept': ({ pruned }) => pruned.post('/jobs/JV00001/revert?run=1'),
   'revertRun 409 running': () =>
     revertOf(1, {
-      before: (service) => leaveRunning(service, { feedId: 'FD00001', jobId: 'JV00001' }),
+      before: (service) => leaveRunning(service, { jobId: 'JV00001' }),
     }),
   'revertRun 409 waiting': () =>
     revertOf(1, {

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { findRunChange, listEffects } from '../../src/etl/change-effects';
 import { countRevert } from '../../src/etl/revert-counts';
 import { listRunChanges } from '../../src/jobs/run-changes.service';
+import { RunStats } from '../../src/etl/run-stats';
 import { runRevert } from '../../src/runs/run-revert';
 import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
@@ -75,7 +76,6 @@ describe.each(tables)('of tables that $state', ({ state, prepareSql }) => {
       await readLittle();
 
       const { partnerId } = kept.change;
-      const started = { revertsRun: 1, skipsConflicts: false };
       await trx('runs').insert({
         job_id: jobId,
         run: 2,
@@ -84,11 +84,13 @@ describe.each(tables)('of tables that $state', ({ state, prepareSql }) => {
         reverts_run: 1,
         skips_conflicts: false,
       });
+      const revert = { jobId, run: 2, kind: 'revert', partnerId, revertsRun: 1, skipsConflicts: false };
+      const { signal } = new AbortController();
       const counters = await runRevert(
         trx,
-        { jobId, run: 2, partnerId },
-        started,
-        new AbortController().signal,
+        revert as Parameters<typeof runRevert>[1],
+        new RunStats(),
+        signal,
       );
       expect(counters).toMatchObject(tried.effect);
       await readLittle();

@@ -248,8 +248,8 @@ describe('two API processes on one database, one of them over a line that can be
       expect(await all.db('validation_jobs').where('status', 'running')).toEqual([]);
     });
     // Neither process works on the queue: what a killed one had not begun waits until it is requested again.
-    const requested = all.db<{ job_id: number }>('validation_jobs').where('status', 'queued');
-    for (const { job_id } of await requested.whereNotNull('run_requested_at').select('job_id')) {
+    const requested = all.db<{ job_id: number }>('runs').where('status', 'queued');
+    for (const { job_id } of await requested.select('job_id')) {
       const { body } = await run(one, { jobId: formatId('JV', job_id) });
       expect(body.status).toBe('completed');
     }
@@ -487,7 +487,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
       expect(statuses(answers)).toContain(202);
       expect(statuses(answers).every((status) => [202, 409].includes(status))).toBe(true);
       await hasStatus(feed, 'completed');
-      expect(await all.db('validation_jobs').whereNotNull('run_requested_at')).toEqual([]);
+      expect(await all.db('runs').whereIn('status', ['queued', 'running'])).toEqual([]);
       expect(await runCount(feed)).toBe(1);
     });
 

@@ -290,7 +290,6 @@ async function store({ sources, staleness }: History, feeds: Feed[], start: numb
         feed_id: feedId,
         status: isShown ? last.status : 'queued',
         run_count: feed.runs.length,
-        run_requested_at: feed.isRequested ? timeOf(feed.at) : null,
         failure_reason: isShown && last.status === 'failed' ? 'It failed.' : null,
         ...(isShown && { finished_at: timeOf(last.at), ...countersOf(last) }),
       },
@@ -298,6 +297,10 @@ async function store({ sources, staleness }: History, feeds: Feed[], start: numb
     );
     const jobId = (job[0] as { job_id: number }).job_id;
     for (const run of feed.runs) await db('runs').insert(rowOf(run, jobId, timeOf(run.at)));
+    if (feed.isRequested) {
+      const run = feed.runs.length + 1;
+      await db('runs').insert({ job_id: jobId, run, status: 'queued', requested_at: timeOf(feed.at) });
+    }
   }
   for (const [index, source] of sources.entries()) {
     const [{ source_id: sourceId }] = (await db('sources').insert(

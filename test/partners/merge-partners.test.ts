@@ -5,7 +5,7 @@ import { mergePartners } from '../../src/partners/merge-partners';
 import { insertKey } from '../../src/keys/keys.repository';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { listClaimable } from '../../src/runs/claims.repository';
-import { findRunTarget, queuedRunAttempts, requestRun } from '../../src/runs/queue.repository';
+import { requestRunOf } from '../support/requested-runs';
 import { eventually } from '../support/harness';
 import { whileReading } from '../support/runs-in-flight';
 import { findBrokenHistory } from '../support/history-invariants';
@@ -202,9 +202,7 @@ describe('a concurrent merge', () => {
     for (const name of [composed, decomposed]) {
       await service.db('partners').insert({ partner_name: name });
       const { jobId } = await service.api.uploadFeed(goodCsv, name);
-      const target = await findRunTarget(service.db, Number(jobId.slice(2)), null);
-      await requestRun(service.db, target!, queuedRunAttempts);
-      waiting.push(target!.jobId);
+      waiting.push((await requestRunOf(service.db, Number(jobId.slice(2)))).jobId);
     }
     const claimable = async () =>
       (await listClaimable(service.db, 'of any size', 10)).map(({ jobId }) => jobId);
@@ -268,6 +266,7 @@ describe('merging partners', () => {
       'product_words.partner_id',
       'products.partner_id',
       'record_digests.partner_id',
+      'runs.partner_id',
       // Follow from orders.
       'sales_by_partner.partner_name',
       'sales_by_partner_and_day.partner_name',
@@ -275,7 +274,6 @@ describe('merging partners', () => {
       'search_backlog.partner_id',
       'sources.partner_id',
       'stale_partners.partner_id',
-      'validation_jobs.run_partner_id',
       'webhook_endpoints.partner_name',
     ]);
   });

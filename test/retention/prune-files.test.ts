@@ -3,7 +3,7 @@ import { openDatabase } from '../../src/db/database';
 import { cleanObjects } from '../../src/feeds/clean-objects';
 import { isPruneDue } from '../../src/retention/lease';
 import { planPrune, prune, type RetentionContext } from '../../src/retention/prune';
-import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
+import { requestRunOf } from '../support/requested-runs';
 import { StorageError } from '../../src/storage/object-store';
 import { findBroken } from '../support/service-invariants';
 import { goodCsv } from '../support/requests';
@@ -292,11 +292,11 @@ describe('prune', () => {
 
   it('never removes the raw file of a run that is requested at the same time', async () => {
     const [first] = await loadOld(2);
-    const target = (await findRunTarget(service.db, numberOf(first!.jobId), null))!;
     await files();
 
-    // The request looked for the job before the prune.
-    expect(await requestRun(service.db, target, 1)).toBeUndefined();
+    // A handler looks for the raw file before the request.
+    const request = requestRunOf(service.db, numberOf(first!.jobId), { attempts: 1 });
+    await expect(request).rejects.toMatchObject({ code: 'job_already_running' });
     expect((await service.api.get(`/jobs/${first!.jobId}`)).body.status).toBe('completed');
   });
 });

@@ -3,7 +3,7 @@ import { verifySales } from '../../src/analytics/sales-verification';
 import { deleteRemovedObjects } from '../../src/retention/prune';
 import { countPartnerData, removePartner } from '../../src/retention/remove-partner';
 import { indexBacklog } from '../../src/products/search-index';
-import { requestRevert } from '../../src/runs/reverts.repository';
+import { requestRunOf } from '../support/requested-runs';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { eventually } from '../support/harness';
 import { whileReading } from '../support/runs-in-flight';
@@ -194,8 +194,7 @@ describe('removing a partner', () => {
 
   it('is refused while a revert is queued, and changes nothing', async () => {
     const { jobId } = await service.api.loadFeed(csv, leaving);
-    const revert = { revertsRun: 1, skipsConflicts: false };
-    await requestRevert(service.db, Number(jobId.slice(2)), revert, 5);
+    await requestRunOf(service.db, Number(jobId.slice(2)), { reverts: { run: 1, skipsConflicts: false } });
 
     await expect(removePartner(service.db, leaving)).rejects.toThrow(refusal);
 

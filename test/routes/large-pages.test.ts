@@ -66,9 +66,6 @@ const largestRowsSql = `
      updated, unchanged, skipped)
   select 1, n, 'failed', 'upsert', 'api-keys', now(), now(), now(), ${text(4_000)}, 1, 0, 0, 0, 1
   from generate_series(1, ${rowsCount}) as n;
-  update validation_jobs
-  set status = 'failed', started_at = now(), finished_at = now(), failure_reason = 'x', processed = 1, inserted = 0,
-    updated = 0, unchanged = 0, skipped = 1, run_count = ${rowsCount} where job_id = 1;
   insert into row_issues
     (job_id, issue_number, line, last_line, row_number, sku, field, column_number, code, severity, message, value)
   select 1, n, n, n, n, ${text(255)}, 'price', 1, 'invalid_price', 'error', ${text(300)}, ${text(200)}

@@ -1,9 +1,11 @@
 import type { Knex } from 'knex';
 import { failedCounters } from '../../src/etl/run-result';
-import { failRun } from '../../src/jobs/jobs.repository';
-import { claimRun, markRunning } from '../../src/runs/claims.repository';
-import { findRunTarget, requestRun, type RunPermissions } from '../../src/runs/queue.repository';
+import { inTransaction } from '../../src/db/transaction';
+import { claimRun, startRun } from '../../src/runs/claims.repository';
+import { failRun } from '../../src/runs/run-ends.repository';
+import type { RunPermissions } from '../../src/runs/run-target.repository';
 import { recoverRuns } from '../../src/runs/recovery';
+import { lastRunOf, requestRunOf } from '../support/requested-runs';
 import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;
@@ -22,16 +24,14 @@ async function uploadReplacement(): Promise<number> {
   return Number(jobId.slice(2));
 }
 
-async function request(jobId: number, permissions: RunPermissions = {}): Promise<void> {
-  const target = await findRunTarget(service.db, jobId, null);
-  await requestRun(service.db, { ...target!, ...permissions }, 5);
-}
+const request = (jobId: number, permissions: RunPermissions = {}) =>
+  requestRunOf(service.db, jobId, permissions);
 
 /** Claims the run. @returns a function that does what the death of its process does */
 async function claim(jobId: number): Promise<() => Promise<unknown>> {
   const trx = await service.db.transaction();
   open.push(trx);
-  expect(await claimRun(trx, { jobId })).toBeDefined();
+  expect(await claimRun(trx, await lastRunOf(service.db, jobId))).toBeDefined();
   return () => trx.rollback();
 }
 
@@ -42,7 +42,8 @@ async function begin(jobId: number) {
 }
 
 async function start(jobId: number) {
-  const { run, ...permissions } = (await markRunning(service.db, jobId, false))!;
+  const { run } = await lastRunOf(service.db, jobId);
+  const { revertsRun: _, skipsConflicts: __, ...permissions } = (await startRun(service.db, { jobId, run }))!;
   return { run, permissions };
 }
 
@@ -102,7 +103,8 @@ describe('what the request of a run confirms', () => {
     const jobId = await uploadReplacement();
     await request(jobId, confirmed);
     const { run, die } = await begin(jobId);
-    await failRun(service.db, { jobId, run }, 'It failed.', failedCounters(0), []);
+    const failure = { reason: 'It failed.', counters: failedCounters(0), issueCounts: [] };
+    await inTransaction(service.db, 'request', (trx) => failRun(trx, { jobId, run, kind: 'load' }, failure));
     await die();
 
     await request(jobId);

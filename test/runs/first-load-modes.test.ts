@@ -1,4 +1,4 @@
-import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
+import { requestRunOf } from '../support/requested-runs';
 import { runFeed } from '../../src/runs/run-feed';
 import { createLog } from '../../src/shared/log';
 import type { UploadedFeed } from '../support/api-client';
@@ -17,10 +17,9 @@ const csv = 'sku,product_name,price\nA,Tent,1\nB,Lamp,1\nC,Stove,NA\n';
 /** Runs a job, straight into `products` if that is possible, whatever the size of its feed. @returns the job */
 async function runDirectly({ jobId }: Pick<UploadedFeed, 'jobId'>) {
   const { api, db, objectStore } = service;
-  const target = await findRunTarget(db, Number(jobId.slice(2)), null);
-  await requestRun(db, target!, 1);
+  const requested = await requestRunOf(db, Number(jobId.slice(2)), { attempts: 1 });
   const context = { db, objectStore, log: createLog('silent'), firstLoadBytes: 0 };
-  await runFeed({ jobId: target!.jobId }, context);
+  await runFeed(requested, context);
   return (await api.get(`/jobs/${jobId}`)).body;
 }
 

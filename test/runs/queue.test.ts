@@ -1,16 +1,12 @@
 import { failedCounters } from '../../src/etl/run-result';
 import type { Knex } from 'knex';
 import { takeLock } from '../../src/db/locks';
-import {
-  claimRun,
-  listClaimable,
-  markRunning,
-  reserveJob,
-  type Claim,
-} from '../../src/runs/claims.repository';
-import { findRunTarget, queuedRunAttempts, requestRun, withdrawRun } from '../../src/runs/queue.repository';
-import { failRun } from '../../src/jobs/jobs.repository';
+import { inTransaction } from '../../src/db/transaction';
+import { claimRun, listClaimable, reserveJob, startRun, type Claim } from '../../src/runs/claims.repository';
+import { failRun, requeueRun } from '../../src/runs/run-ends.repository';
+import { queuedRunAttempts } from '../../src/runs/run-target.repository';
 import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
+import { lastRunOf, requestRunOf, withdraw } from '../support/requested-runs';
 import { startTestService, type TestService } from '../support/service';
 
 const large = 16 * 1024 * 1024;
@@ -23,17 +19,7 @@ beforeAll(async () => {
 const open: Knex.Transaction[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((trx) => trx.rollback()));
-  const unrun = { status: 'queued', run_requested_at: null, failure_reason: null, finished_at: null };
-  const counters = {
-    processed: null,
-    inserted: null,
-    updated: null,
-    unchanged: null,
-    skipped: null,
-    withdrawn: 0,
-    restored: 0,
-  };
-  await service.db('validation_jobs').update({ ...unrun, ...counters });
+  await service.db('runs').whereIn('status', ['queued', 'running']).delete();
 });
 
 /** Uploads a feed, sets its recorded size, and requests a run. @returns the number of its job */
@@ -48,9 +34,8 @@ async function request(
       .where('feed_id', Number(feedId.slice(2)))
       .update({ size_bytes: sizeBytes });
   }
-  const target = await findRunTarget(service.db, Number(jobId.slice(2)), null);
-  await requestRun(service.db, target!, attempts);
-  return target!.jobId;
+  await requestRunOf(service.db, Number(jobId.slice(2)), { attempts });
+  return Number(jobId.slice(2));
 }
 
 /** Claims and starts a run. @returns the number of its job, and functions that complete or orphan it */
@@ -59,14 +44,17 @@ async function begin(claim: Claim = { next: 'of any size' }) {
   open.push(trx);
   const claimed = await claimRun(trx, claim);
   const isReserved = 'jobId' in claim && claim.isReserved;
-  const started = claimed && (await markRunning(service.db, claimed.jobId, isReserved));
-  if (!started) {
+  const at =
+    claimed && isReserved
+      ? await inTransaction(service.db, 'request', (reserving) => requeueRun(reserving, claimed))
+      : claimed;
+  if (!claimed || !at || !(await startRun(service.db, at))) {
     await trx.rollback();
     return undefined;
   }
   return {
     jobId: claimed.jobId,
-    run: started.run,
+    run: at.run,
     die: () => trx.rollback(),
     async complete() {
       const counters = {
@@ -78,8 +66,8 @@ async function begin(claim: Claim = { next: 'of any size' }) {
         withdrawn: 0,
         restored: 0,
       };
-      const end = { status: 'completed', run_requested_at: null, finished_at: trx.fn.now(), ...counters };
-      await trx('validation_jobs').where('job_id', claimed.jobId).update(end);
+      const end = { status: 'completed', finished_at: trx.fn.now(), ...counters };
+      await trx('runs').where({ job_id: claimed.jobId, run: at.run }).update(end);
       await trx.commit();
     },
   };
@@ -123,8 +111,8 @@ describe('queued runs', () => {
     await request('Ahead');
     const second = await request('Ahead');
 
-    expect((await begin({ jobId: second }))!.jobId).toBe(second);
-    expect(await begin({ jobId: second })).toBeUndefined();
+    expect((await begin(await lastRunOf(service.db, second)))!.jobId).toBe(second);
+    expect(await begin(await lastRunOf(service.db, second))).toBeUndefined();
   });
 
   it('are reserved for some seconds for the process whose client waits', async () => {
@@ -136,9 +124,9 @@ describe('queued runs', () => {
     expect(await begin()).toBeUndefined();
 
     await service
-      .db('validation_jobs')
+      .db('runs')
       .where('job_id', waitedFor)
-      .update('run_requested_at', service.db.raw("run_requested_at - interval '10 s'"));
+      .update('requested_at', service.db.raw("requested_at - interval '10 s'"));
     expect(await claimable()).toEqual([waitedFor]);
     expect((await begin())!.jobId).toBe(waitedFor);
   });
@@ -158,9 +146,9 @@ describe('queued runs', () => {
     open.push(trx);
     await claimRun(trx, { next: 'of any size' });
 
-    await withdrawRun(service.db, { jobId });
+    await withdraw(service.db, { jobId, run: 1 });
 
-    expect(await markRunning(service.db, jobId)).toBeUndefined();
+    expect(await startRun(service.db, { jobId, run: 1 })).toBeUndefined();
   });
 
   it('leave the job and its feed as the last run left them when their request is withdrawn', async () => {
@@ -169,11 +157,10 @@ describe('queued runs', () => {
       'Again',
     );
     const feed = await service.api.get(`/feeds/${feedId}`);
-    const target = await findRunTarget(service.db, Number(jobId.slice(2)), null);
-    await requestRun(service.db, target!, 1);
+    const requested = await requestRunOf(service.db, Number(jobId.slice(2)), { attempts: 1 });
     expect((await service.api.get(`/jobs/${jobId}`)).body.status).toBe('queued');
 
-    await withdrawRun(service.db, target!);
+    await withdraw(service.db, requested);
 
     expect((await service.api.get(`/jobs/${jobId}`)).body).toEqual(job);
     expect((await service.api.get(`/feeds/${feedId}`)).body).toEqual(feed.body);
@@ -181,23 +168,21 @@ describe('queued runs', () => {
 
   it('stay queued when a waiting client withdraws and another request has queued them', async () => {
     const jobId = await request('Joined', { attempts: 1 });
-    const target = await findRunTarget(service.db, jobId, null);
-    await requestRun(service.db, target!, queuedRunAttempts);
+    await requestRunOf(service.db, jobId);
 
-    await withdrawRun(service.db, { jobId });
+    await withdraw(service.db, { jobId, run: 1 });
 
     expect(await claimable()).toEqual([jobId]);
   });
 
   it('keep their position when they are requested again', async () => {
     const [first, second] = [await request('One'), await request('Other')];
-    const target = await findRunTarget(service.db, first, null);
 
-    expect(await requestRun(service.db, target!, 1)).toMatchObject({ waited: true });
+    expect(await requestRunOf(service.db, first, { attempts: 1 })).toMatchObject({ waited: true });
 
     expect(await claimable()).toEqual([first, second]);
-    const [job] = await service.db('validation_jobs').where('job_id', first);
-    expect(job.attempts_left).toBe(queuedRunAttempts);
+    const [run] = await service.db('runs').where('job_id', first);
+    expect(run.attempts_left).toBe(queuedRunAttempts);
   });
 });
 
@@ -222,10 +207,10 @@ describe('an orphaned run', () => {
       await (await begin())!.die();
       expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [jobId] });
     }
-    await (await begin({ jobId }))!.die();
+    await (await begin(await lastRunOf(service.db, jobId)))!.die();
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [jobId], requeued: [] });
-    expect(await begin({ jobId })).toBeUndefined();
+    expect(await begin(await lastRunOf(service.db, jobId))).toBeUndefined();
   });
 
   it('delays no other when it cannot be recovered, or is locked', async () => {
@@ -242,7 +227,7 @@ describe('an orphaned run', () => {
     const lock = await service.db.transaction();
     await lock.raw('select from validation_jobs where job_id = ? for update', [locked]);
     const failures: number[] = [];
-    const recover = () => recoverRuns(service.db, undefined, (_error, { job_id }) => failures.push(job_id));
+    const recover = () => recoverRuns(service.db, undefined, (_error, { jobId }) => failures.push(jobId));
 
     expect(await recover()).toEqual({ failed: [], requeued: [good] });
 
@@ -265,11 +250,13 @@ describe('an orphaned run', () => {
   it('can be requested again before its recovery, and its feed is no longer validating', async () => {
     const jobId = await request('Replaced');
     await (await begin())!.die();
-    const target = await findRunTarget(service.db, jobId, null);
 
-    expect(await requestRun(service.db, target!, queuedRunAttempts)).toMatchObject({ waited: false });
+    expect(await requestRunOf(service.db, jobId)).toMatchObject({ run: 2, waited: false });
 
-    const feed = await service.db('feeds').where('feed_id', target!.feedId).first('status');
+    const feed = await service
+      .db('feeds')
+      .whereIn('feed_id', service.db('validation_jobs').select('feed_id').where('job_id', jobId))
+      .first('status');
     expect(feed.status).toBe('processing');
     expect(await claimable()).toEqual([jobId]);
   });
@@ -280,9 +267,9 @@ describe('an orphaned run', () => {
     await begun!.die();
     await recoverRuns(service.db);
 
-    expect(
-      await failRun(service.db, { jobId, run: begun!.run }, 'It ended late.', failedCounters(0), []),
-    ).toBe(false);
+    const run = { jobId, run: begun!.run, kind: 'load' as const };
+    const failure = { reason: 'It ended late.', counters: failedCounters(0), issueCounts: [] };
+    expect(await inTransaction(service.db, 'request', (trx) => failRun(trx, run, failure))).toBe(false);
 
     expect(await claimable()).toEqual([jobId]);
   });
@@ -296,8 +283,8 @@ describe('an orphaned run', () => {
 
   it('is left running without attempts if it may not fail yet', async () => {
     const jobId = await request('Left');
-    await service.db('validation_jobs').where('job_id', jobId).update('attempts_left', 1);
-    await (await begin({ jobId }))!.die();
+    await service.db('runs').where('job_id', jobId).update('attempts_left', 1);
+    await (await begin(await lastRunOf(service.db, jobId)))!.die();
 
     expect(await recoverRuns(service.db, () => false)).toEqual({ failed: [], requeued: [] });
     expect(await recoverRuns(service.db)).toEqual({ failed: [jobId], requeued: [] });
@@ -319,16 +306,16 @@ describe('a reserved run whose thread crashed', () => {
     const { jobId } = await reserve('Reserved');
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });
-    expect(await begin({ jobId })).toBeUndefined();
+    expect(await begin(await lastRunOf(service.db, jobId))).toBeUndefined();
     expect(await begin()).toBeUndefined();
-    expect((await begin({ jobId, isReserved: true }))!.jobId).toBe(jobId);
-    expect(await begin({ jobId, isReserved: true })).toBeUndefined();
+    expect((await begin({ ...(await lastRunOf(service.db, jobId)), isReserved: true }))!.jobId).toBe(jobId);
+    expect(await begin({ ...(await lastRunOf(service.db, jobId)), isReserved: true })).toBeUndefined();
   });
 
   it('fails with the reason when the repetition crashes too', async () => {
     const { jobId, trx } = await reserve('In vain');
 
-    expect(await failReservedRun(trx, { jobId }, 'The reason.')).toBe(true);
+    expect(await failReservedRun(trx, jobId, 'The reason.')).toBe(true);
 
     await trx.commit();
     const [job] = await service.db('validation_jobs').where('job_id', jobId);
@@ -337,10 +324,10 @@ describe('a reserved run whose thread crashed', () => {
 
   it('is not repeated when its cancellation is requested, and fails as cancelled', async () => {
     const { jobId, trx } = await reserve('Cancelled');
-    await service.db('validation_jobs').where('job_id', jobId).update('cancel_requested', true);
+    await service.db('runs').where('job_id', jobId).update('cancel_requested', true);
 
-    expect(await begin({ jobId, isReserved: true })).toBeUndefined();
-    expect(await failReservedRun(trx, { jobId }, 'The reason.')).toBe(true);
+    expect(await begin({ ...(await lastRunOf(service.db, jobId)), isReserved: true })).toBeUndefined();
+    expect(await failReservedRun(trx, jobId, 'The reason.')).toBe(true);
 
     await trx.commit();
     const [job] = await service.db('validation_jobs').where('job_id', jobId);

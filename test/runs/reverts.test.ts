@@ -1,12 +1,13 @@
 import type { Knex } from 'knex';
-import { claimRun, listClaimable, type Claim } from '../../src/runs/claims.repository';
-import { findRunTarget, queuedRunAttempts, requestRun } from '../../src/runs/queue.repository';
+import { claimRun, listClaimable, startRun, type Claim } from '../../src/runs/claims.repository';
+import { requestRun } from '../../src/runs/run-requests.repository';
+import { findRunTarget, queuedRunAttempts } from '../../src/runs/run-target.repository';
 import { measureQueue } from '../../src/runs/queue-state.repository';
 import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
-import { markRevertRunning, requestRevert, withdrawRevert } from '../../src/runs/reverts.repository';
 import type { UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/harness';
 import { findBrokenHistory } from '../support/history-invariants';
+import { requestRunOf, withdraw } from '../support/requested-runs';
 import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 
@@ -19,8 +20,7 @@ const open: Knex.Transaction[] = [];
 afterEach(async () => {
   await Promise.all(open.splice(0).map((trx) => trx.rollback()));
   expect(await findBrokenHistory(service.db)).toEqual([]);
-  await service.db('runs').where({ kind: 'revert' }).whereIn('status', ['queued', 'running']).delete();
-  await service.db('validation_jobs').where({ status: 'queued' }).update({ run_requested_at: null });
+  await service.db('runs').whereIn('status', ['queued', 'running']).delete();
 });
 
 interface RevertState {
@@ -33,7 +33,7 @@ const header = 'sku,product_name,price\n';
 const load = (rows: string, partner: string) => service.api.loadFeed(header + rows, partner);
 const numberOf = ({ jobId }: UploadedFeed) => Number(jobId.slice(2));
 const revertOf = (feed: UploadedFeed, attempts = queuedRunAttempts) =>
-  requestRevert(service.db, numberOf(feed), { revertsRun: 1, skipsConflicts: false }, attempts);
+  requestRunOf(service.db, numberOf(feed), { reverts: { run: 1, skipsConflicts: false }, attempts });
 const claimable = async () => (await listClaimable(service.db, 'of any size', 100)).map(({ jobId }) => jobId);
 const statusOf = (feed: UploadedFeed): Promise<RevertState | undefined> =>
   service
@@ -49,8 +49,8 @@ async function claim(which: Claim) {
 
 async function begin(feed: UploadedFeed) {
   const { run, die } = await claim({ next: 'of any size' });
-  expect(run).toMatchObject({ jobId: numberOf(feed), revert: 2 });
-  expect(await markRevertRunning(service.db, { jobId: numberOf(feed), run: 2 })).toEqual({
+  expect(run).toMatchObject({ jobId: numberOf(feed), run: 2, kind: 'revert' });
+  expect(await startRun(service.db, { jobId: numberOf(feed), run: 2 })).toMatchObject({
     revertsRun: 1,
     skipsConflicts: false,
   });
@@ -64,8 +64,7 @@ describe('a queued revert', () => {
       await service.api.uploadFeed(`${header}A,Tent,6\n`, 'Order'),
       await service.api.uploadFeed(`${header}A,Tent,7\n`, 'Order'),
     ];
-    const queue = async (each: UploadedFeed) =>
-      requestRun(service.db, (await findRunTarget(service.db, numberOf(each), null))!, queuedRunAttempts);
+    const queue = (each: UploadedFeed) => requestRunOf(service.db, numberOf(each));
     await queue(first);
     await revertOf(feed);
     await queue(last);
@@ -73,7 +72,7 @@ describe('a queued revert', () => {
 
     expect(await claimable()).toEqual([numberOf(first)]);
 
-    await service.db('validation_jobs').where('job_id', numberOf(first)).update({ run_requested_at: null });
+    await service.db('runs').where('job_id', numberOf(first)).delete();
     expect(await claimable()).toEqual([numberOf(feed)]);
     const { die } = await begin(feed);
     expect(await claimable()).toEqual([]);
@@ -88,7 +87,8 @@ describe('a queued revert', () => {
     await revertOf(feed);
     await begin(feed);
 
-    for (const which of [{ jobId: numberOf(feed), revert: 2 }, { jobId: numberOf(feed) }]) {
+    for (const run of [1, 2]) {
+      const which = { jobId: numberOf(feed), run };
       expect((await claim(which)).run).toBeUndefined();
     }
     expect((await claim({ next: 'of any size' })).run).toBeUndefined();
@@ -99,32 +99,32 @@ describe('a queued revert', () => {
     const target = (await findRunTarget(service.db, numberOf(feed), null))!;
     const first = await service.db.transaction();
     open.push(first);
-    await requestRevert(first, numberOf(feed), { revertsRun: 1, skipsConflicts: false }, queuedRunAttempts);
+    await requestRun(first, { ...target, reverts: { run: 1, skipsConflicts: false } }, queuedRunAttempts);
 
-    const answer = requestRun(service.db, target, queuedRunAttempts);
+    const answer = requestRunOf(service.db, numberOf(feed)).catch((error: unknown) => error);
     await eventually('it waits for the first request', async () => {
       const { rowCount } = await service.db.raw<{ rowCount: number }>(
         `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
-           and query like 'with before as%'`,
+           and query like 'select from validation_jobs%'`,
       );
       return rowCount > 0;
     });
     await first.commit();
 
-    expect(await answer).toBeUndefined();
+    expect(await answer).toMatchObject({ code: 'job_already_running' });
     expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('completed');
   });
 
   it('leaves the queue when its only client gives no reason to keep it, and stays for another one', async () => {
     const feed = await load('A,Tent,5\n', 'Leaves');
-    expect(await revertOf(feed, 1)).toEqual({ run: 2, waited: false });
-    expect(await revertOf(feed)).toEqual({ run: 2, waited: true });
-    await withdrawRevert(service.db, { jobId: numberOf(feed), run: 2 });
+    expect(await revertOf(feed, 1)).toMatchObject({ run: 2, waited: false });
+    expect(await revertOf(feed)).toMatchObject({ run: 2, waited: true });
+    await withdraw(service.db, { jobId: numberOf(feed), run: 2 });
     expect(await claimable()).toEqual([numberOf(feed)]);
 
     await service.db('runs').where({ kind: 'revert' }).delete();
-    expect(await revertOf(feed, 1)).toEqual({ run: 3, waited: false });
-    await withdrawRevert(service.db, { jobId: numberOf(feed), run: 3 });
+    expect(await revertOf(feed, 1)).toMatchObject({ run: 2, waited: false });
+    await withdraw(service.db, { jobId: numberOf(feed), run: 2 });
     expect(await claimable()).toEqual([]);
   });
 });
@@ -147,8 +147,8 @@ describe('a revert whose process died', () => {
   it('fails without attempts, and leaves the job as it was', async () => {
     const feed = await load('A,Tent,5\n', 'Failed');
     await revertOf(feed, 1);
-    const { die } = await claim({ jobId: numberOf(feed), revert: 2 });
-    await markRevertRunning(service.db, { jobId: numberOf(feed), run: 2 });
+    const { die } = await claim({ jobId: numberOf(feed), run: 2 });
+    await startRun(service.db, { jobId: numberOf(feed), run: 2 });
     await die();
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [numberOf(feed)], requeued: [] });
@@ -166,7 +166,7 @@ describe('a revert whose process died', () => {
     await die();
     const trx = await service.db.transaction();
 
-    expect(await failReservedRun(trx, { jobId: numberOf(feed), revert: 2 }, 'The reason.')).toBe(true);
+    expect(await failReservedRun(trx, numberOf(feed), 'The reason.')).toBe(true);
     await trx.commit();
 
     expect(await statusOf(feed)).toMatchObject({ status: 'failed' });

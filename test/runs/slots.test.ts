@@ -23,9 +23,7 @@ describe('a partner with a run in progress', () => {
 
       expect((await api.post(`/jobs/${planned.jobId}/plan`)).status).toBe(200);
 
-      const waiting = await db('validation_jobs')
-        .where({ status: 'queued' })
-        .whereNotNull('run_requested_at');
+      const waiting = await db('runs').where({ status: 'queued' });
       expect(waiting.length).toBeGreaterThan(0);
     });
   });

@@ -7,6 +7,8 @@ import { constants } from 'node:fs';
 import { open, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { startRun } from '../../src/runs/claims.repository';
+import { requestRunOf } from './requested-runs';
 import type { TestService } from './service';
 import { rawFilePath, storedFeed } from './stored-uploads';
 
@@ -149,28 +151,13 @@ export async function whileLoading(
  */
 export async function leaveRunning(
   { db }: Pick<TestService, 'db'>,
-  { feedId, jobId }: Pick<UploadedFeed, 'feedId' | 'jobId'>,
+  { jobId }: Pick<UploadedFeed, 'jobId'>,
   attemptsLeft = 0,
+  requestedBy?: string,
 ): Promise<void> {
-  await db('validation_jobs')
-    .where('job_id', Number(jobId.slice(2)))
-    .update({
-      status: 'running',
-      run_count: db.raw('run_count + 1'),
-      run_requested_at: db.raw('coalesce(run_requested_at, now())'),
-      attempts_left: attemptsLeft,
-      started_at: db.fn.now(),
-      finished_at: null,
-      failure_reason: null,
-      processed: null,
-      inserted: null,
-      updated: null,
-      unchanged: null,
-      skipped: null,
-    });
-  await db('feeds')
-    .where('feed_id', Number(feedId.slice(2)))
-    .update({ status: 'validating' });
+  const run = await requestRunOf(db, Number(jobId.slice(2)), { attempts: 1, requestedBy });
+  await startRun(db, run);
+  await db('runs').where({ job_id: run.jobId, run: run.run }).update({ attempts_left: attemptsLeft });
 }
 
 function start({ api }: TestService, { jobId }: UploadedFeed): Promise<ApiResponse> {

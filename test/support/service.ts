@@ -6,7 +6,9 @@ import { poolUse } from '../../src/db/pool-use';
 import type { EtlThread } from '../../src/runs/etl-thread';
 import { streamRejects } from '../../src/runs/rejects';
 import { planFeed } from '../../src/runs/plan-feed';
-import { runFeed, type RunContext, type RunOutcome } from '../../src/runs/run-feed';
+import type { RunContext } from '../../src/runs/load-feed';
+import { runFeed, type RunOutcome } from '../../src/runs/run-feed';
+import { lastRunOf } from './requested-runs';
 import { sendThrough } from '../../src/runs/thread-stream';
 import { loadConfig } from '../../src/config';
 import type { RateLimit } from '../../src/http/rate-limit';
@@ -167,7 +169,7 @@ export async function startTestService(
     address: directAddress,
     objectStore,
     dataDir,
-    runClaimed: async (jobId) => (await runFeed({ jobId }, context)).outcome,
+    runClaimed: async (jobId) => (await runFeed(await lastRunOf(ownDb, jobId), context)).outcome,
   };
 }
 

@@ -3,7 +3,7 @@ import { Client, type QueryConfig } from 'pg';
 import { openDatabase } from '../../src/db/database';
 import { runFeed, type RunReport } from '../../src/runs/run-feed';
 import { createLog } from '../../src/shared/log';
-import { findRunTarget, requestRun } from '../../src/runs/queue.repository';
+import { requestRunOf } from './requested-runs';
 import type { UploadedFeed } from './api-client';
 import { eventually } from './harness';
 import type { TestService } from './service';
@@ -35,11 +35,8 @@ export class SteppedRun {
     const log = createLog(process.env.TEST_LOG_LEVEL ?? 'fatal');
     const job = Number(jobId.slice(2));
     // On another connection: only the statements of the run are stepped.
-    const requested = findRunTarget(service.db, job, null).then((target) =>
-      requestRun(service.db, target!, 1),
-    );
-    this.report = requested
-      .then(() => runFeed({ jobId: job }, { db, objectStore, log, firstLoadBytes }))
+    this.report = requestRunOf(service.db, job, { attempts: 1 })
+      .then(({ jobId, run }) => runFeed({ jobId, run }, { db, objectStore, log, firstLoadBytes }))
       .finally(async () => {
         await db.destroy();
         this.hasEnded = true;

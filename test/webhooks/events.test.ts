@@ -1,5 +1,5 @@
 import { recoverRuns } from '../../src/runs/recovery';
-import { requestRevert } from '../../src/runs/reverts.repository';
+import { requestRunOf } from '../support/requested-runs';
 import { createOrders, type RequestedOrder } from '../../src/orders/orders.creation';
 import { eventually } from '../support/harness';
 import { leaveRunning, whileLoading } from '../support/runs-in-flight';
@@ -146,8 +146,8 @@ describe('an endpoint', () => {
     const receiver = await subscribe({ partner_name: 'Reverted' });
 
     const { body: revert } = await service.api.post(`/jobs/${feed.jobId}/revert?run=1`);
-    const target = { revertsRun: 2, skipsConflicts: false };
-    await requestRevert(service.db, Number(feed.jobId.slice(2)), target, 1);
+    const reverts = { run: 2, skipsConflicts: false };
+    await requestRunOf(service.db, Number(feed.jobId.slice(2)), { reverts, attempts: 1 });
     await service.db('products').update({ description: 'by hand' });
     await eventually('it has failed', async () => {
       const { body } = await service.api.get(`/jobs/${feed.jobId}/runs`);

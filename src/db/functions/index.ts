@@ -1,7 +1,7 @@
 import { claimIdempotencyKeysSql } from './claim-idempotency-keys';
 import { countFeedsSql, countProductsSql, noteCompletedRunSql, recountPartnerSql } from './count-partners';
 import { ignoreRowSql, queueDeliveriesSql, queueEventsSql } from './earlier-releases';
-import { keepRunSql } from './keep-run';
+import { keepRunSql, showRunSql } from './keep-run';
 import { keepVersionsSql } from './keep-versions';
 import { logManualChangeSql, logManualTruncationSql } from './log-manual-changes';
 import { logSearchChangeSql, logSearchTruncationSql } from './log-search-changes';
@@ -37,5 +37,6 @@ export const schemaFunctions: Readonly<Record<string, string>> = {
   queue_events: queueEventsSql,
   recount_partner: recountPartnerSql,
   search_words: searchWordsSql,
+  show_run: showRunSql,
   stamp_order: stampOrderSql,
 };

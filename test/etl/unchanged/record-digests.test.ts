@@ -8,7 +8,7 @@ import { strictHeader } from '../../support/read-strictly';
 import { PartnerDigests } from '../../../src/etl/unchanged/partner-digests';
 import { BlockBudget, RecordDigests, recordsPerBlock } from '../../../src/etl/unchanged/record-digests';
 import { runFeed } from '../../../src/runs/run-feed';
-import { findRunTarget, requestRun } from '../../../src/runs/queue.repository';
+import { requestRunOf } from '../../support/requested-runs';
 import { createLog } from '../../../src/shared/log';
 import type { UploadedFeed } from '../../support/api-client';
 import { withProducts } from '../../support/history-invariants';
@@ -245,16 +245,13 @@ describe('a first load straight into products', () => {
           const jobId = upload.body.validation_job_id as string;
           const other = await service.api.uploadFeed(csv, staged);
 
-          await requestRun(db, (await findRunTarget(db, Number(jobId.slice(2)), null))!, 1);
-          await runFeed(
-            { jobId: Number(jobId.slice(2)) },
-            {
-              db,
-              objectStore,
-              log: createLog('silent'),
-              firstLoadBytes: 0,
-            },
-          );
+          const requested = await requestRunOf(db, Number(jobId.slice(2)), { attempts: 1 });
+          await runFeed(requested, {
+            db,
+            objectStore,
+            log: createLog('silent'),
+            firstLoadBytes: 0,
+          });
           await run(other);
 
           expect(await resultOf(jobId)).toEqual(await resultOf(other.jobId));

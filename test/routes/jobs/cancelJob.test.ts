@@ -1,7 +1,7 @@
 import { cancelLimits } from '../../../src/runs/cancel.service';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { recoverRuns } from '../../../src/runs/recovery';
-import { markRevertRunning } from '../../../src/runs/reverts.repository';
+import { startRun } from '../../../src/runs/claims.repository';
 import { eventually } from '../../support/harness';
 import { aTimestamp } from '../../support/expectations';
 import { HeldProducts, leaveRunning, whileLoading, whileReading } from '../../support/runs-in-flight';
@@ -41,16 +41,16 @@ const stateOf = async ({ jobId, feedId }: UploadedFeed) => {
 const productsOf = async (partnerName: string) =>
   (await service.api.get(`/products?partner_name=${encodeURIComponent(partnerName)}`)).body
     .items as unknown[];
-const queued = () => service.db('validation_jobs').whereNotNull('run_requested_at').pluck<number[]>('job_id');
+const queued = () => service.db('runs').where('status', 'queued').pluck<number[]>('job_id');
 
 /** Waits until the cancellation is requested. */
 const told = (feed: UploadedFeed) =>
   eventually('the cancellation is requested', async () => {
-    const job = await service
-      .db('validation_jobs')
-      .where('job_id', jobNumber(feed))
+    const run = await service
+      .db('runs')
+      .where({ job_id: jobNumber(feed), status: 'running' })
       .first('cancel_requested');
-    return job.cancel_requested === true;
+    return run?.cancel_requested === true;
   });
 
 describe('POST /jobs/{job_id}/cancel', () => {
@@ -148,7 +148,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
     it('ends a revert whose process died', async () => {
       const feed = await service.api.loadFeed(csv, 'Orphaned revert');
       await revert(feed, 'respond-async');
-      await markRevertRunning(service.db, { jobId: jobNumber(feed), run: 2 });
+      await startRun(service.db, { jobId: jobNumber(feed), run: 2 });
 
       expect((await cancel(feed)).status).toBe(200);
 
@@ -224,7 +224,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       const feed = await service.api.uploadFeed(csv, 'Dies');
       await run(feed, 'respond-async');
       await leaveRunning(service, feed);
-      await service.db('validation_jobs').where('job_id', jobNumber(feed)).update({ cancel_requested: true });
+      await service.db('runs').where('job_id', jobNumber(feed)).update({ cancel_requested: true });
 
       expect((await recoverRuns(service.db)).failed).toContain(jobNumber(feed));
 

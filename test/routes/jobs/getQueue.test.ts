@@ -36,10 +36,7 @@ describe('GET /queue', () => {
       });
 
       it('counts them in all and for each partner, and says when the oldest one was requested', async () => {
-        const requested = await service
-          .db('validation_jobs')
-          .orderBy('run_requested_at')
-          .pluck('run_requested_at');
+        const requested = await service.db('runs').orderBy('requested_at').pluck('requested_at');
         const [ofZebra, ofAcme, ofEmile] = (requested as Date[]).map((time) => time.toISOString());
 
         const { body } = await get(service);
@@ -78,24 +75,16 @@ describe('GET /queue', () => {
       const service = await startTestService();
       const load = await service.api.uploadFeed(csv, 'Loading');
       await service.api.loadFeed(csv, 'Reverting');
-      const revert = {
-        job_id: 2,
-        run: 2,
-        kind: 'revert',
-        reverts_run: 1,
+      const inQueue = (partnerName: string) => ({
         requested_at: new Date(),
         attempts_left: 1,
-      };
-      await service.db('runs').insert({ ...revert, status: 'queued' });
+        partner_id: service.db('partners').select('partner_id').where('partner_name', partnerName),
+      });
+      const revert = { job_id: 2, kind: 'revert', reverts_run: 1, ...inQueue('Reverting') };
+      await service.db('runs').insert({ ...revert, run: 2, status: 'queued' });
       await service.db('runs').insert({ ...revert, run: 3, status: 'running' });
-      await service
-        .db('validation_jobs')
-        .where('job_id', Number(load.jobId.slice(2)))
-        .update({
-          status: 'running',
-          run_requested_at: new Date(),
-          run_partner_id: service.db('partners').select('partner_id').where('partner_name', 'Loading'),
-        });
+      const jobId = Number(load.jobId.slice(2));
+      await service.db('runs').insert({ job_id: jobId, run: 1, status: 'running', ...inQueue('Loading') });
 
       const { body } = await get(service);
 

@@ -183,9 +183,7 @@ describe('GET /jobs/{job_id}/runs', () => {
 
     it('shows a run whose process died as failed, and the next attempt as a run of the same requester', async () => {
       const feed = await service.api.uploadFeed(csv, 'Interrupted');
-      const jobId = Number(feed.jobId.slice(2));
-      await service.db('validation_jobs').where('job_id', jobId).update({ requested_by: 'nightly' });
-      await leaveRunning(service, feed, 1);
+      await leaveRunning(service, feed, 1, 'nightly');
       await recoverRuns(service.db);
 
       expect(await runsOf(feed)).toMatchObject([

@@ -1,7 +1,7 @@
 import { mkdir, rm } from 'node:fs/promises';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { findRunTarget, requestRun } from '../../../src/runs/queue.repository';
+import { requestRunOf } from '../../support/requested-runs';
 import { runFeed } from '../../../src/runs/run-feed';
 import { createLog } from '../../../src/shared/log';
 import { anyFeed } from '../../support/arbitrary';
@@ -109,9 +109,8 @@ describe.each(Object.entries(serviceOn))('GET /products/{product_id}/source on %
     const partner = newPartner();
     const unique = file.replace('LAMP,superseded', 'OTHER,superseded');
     const { feedId, jobId } = await api.uploadFeed(unique, partner, { collection: 'summer' });
-    const target = (await findRunTarget(db, Number(jobId.slice(2)), null))!;
-    await requestRun(db, target, 1);
-    await runFeed({ jobId: target.jobId }, { db, objectStore, log: createLog('silent'), firstLoadBytes: 0 });
+    const requested = await requestRunOf(db, Number(jobId.slice(2)), { attempts: 1 });
+    await runFeed(requested, { db, objectStore, log: createLog('silent'), firstLoadBytes: 0 });
 
     expect(await sourcesOf(service, partner)).toEqual({
       OTHER: sourceIn(feedId, unique, 'OTHER,superseded,1'),

@@ -15,7 +15,7 @@ beforeAll(async () => {
   for (const partner of ['Acme', 'Birch & Sons', 'Acme']) await leaveWaiting(partner);
   const earlier = "now() - interval '3 hours 20 minutes'";
   await service.db.raw(
-    `update validation_jobs set run_requested_at = ${earlier} where job_id = (select min(job_id) from validation_jobs)`,
+    `update runs set requested_at = ${earlier} where job_id = (select min(job_id) from validation_jobs)`,
   );
   webhookId = await sendTo(service.db, 'https://acme.example.org/events', { partner_name: 'Acme' });
   failingId = await sendTo(

@@ -46,13 +46,13 @@ describe('the backlog', () => {
       await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
     }
     await service.api.uploadFeed(csv, 'Not requested');
-    await service.db('validation_jobs').where('job_id', 1).update({ run_requested_at: hourAgo() });
+    await service.db('runs').where('job_id', 1).update({ requested_at: hourAgo() });
 
     const { queue } = await measure();
 
     expect(queue).toMatchObject({ runs: 2, running: 0 });
     expect(Math.floor(queue.oldestSeconds / 60)).toBe(60);
-    await service.db('validation_jobs').where('job_id', 1).update({ status: 'running' });
+    await service.db('runs').where('job_id', 1).update({ status: 'running' });
     expect((await measure()).queue).toMatchObject({ runs: 1, running: 1 });
   });
 

@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open, readFile, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { openDatabase, type Database, type DatabaseAddress } from '../../../src/db/database';
-import { largeFeedBytes } from '../../../src/runs/queue.repository';
+import { largeFeedBytes } from '../../../src/runs/run-target.repository';
 import { afterFile, eventually, createTestFolder } from '../../support/harness';
 import type { ApiClient, ApiResponse, UploadedFeed } from '../../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';
@@ -96,7 +96,7 @@ describe('beside an API process with QUEUE_WORKER=off', () => {
 
       const answer = api.post(`/jobs/${feed.jobId}/cancel`);
       await eventually('the run is told', async () => {
-        const told = await db('validation_jobs')
+        const told = await db('runs')
           .where('job_id', Number(feed.jobId.slice(2)))
           .first();
         return told.cancel_requested === true;
@@ -162,7 +162,7 @@ it('clients that wait for a queued run, or follow one, get a response at shutdow
   });
   await eventually(
     'the run is queued',
-    async () => (await db('validation_jobs').whereNotNull('run_requested_at').first('job_id')) !== undefined,
+    async () => (await db('runs').where('status', 'queued').first('job_id')) !== undefined,
   );
   await queue(follows);
   const response = await fetch(`${service.url}/jobs/${follows.jobId}/events`, {

@@ -17,10 +17,7 @@ const jobNumber = ({ jobId }: Pick<UploadedFeed, 'jobId'>) => Number(jobId.slice
 
 /** Jobs with a queued or running run, by position. */
 const inQueue = ({ db }: TestService) =>
-  db('validation_jobs')
-    .whereNotNull('run_requested_at')
-    .orderBy('run_requested_at')
-    .pluck<number[]>('job_id');
+  db('runs').whereIn('status', ['queued', 'running']).orderBy('requested_at').pluck<number[]>('job_id');
 
 describe('POST /jobs/{job_id}/run with Prefer: respond-async', () => {
   describe('with a queue worker', () => {

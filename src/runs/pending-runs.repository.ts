@@ -1,0 +1,49 @@
+import type { Knex } from 'knex';
+import { queryRows, type Database } from '../db/database';
+import { raw, sql, type Sql } from '../db/sql';
+import type { RunNumber } from '../jobs/job-runs.repository';
+
+/*
+ * A run is a row of `runs` from its request to its end, and later: `queued`, `running`, then `completed`, `failed` or
+ * `cancelled`. A load reads the feed of its job; a revert undoes a run of the job. The queue consists of the rows that are
+ * queued or running, by the time of their request. A job has at most one of them.
+ *
+ * Who writes a run locks the row of its job first, but for reports of progress.
+ */
+
+/** A run with its kind. */
+export type RunOfKind = RunNumber & { kind: 'load' | 'revert' };
+
+/** A run that is queued or in progress. */
+export interface PendingRun extends RunOfKind {
+  /** Null for a load. */
+  revertsRun: number | null;
+  status: 'queued' | 'running';
+  attemptsLeft: number;
+  /** Whether its cancellation is requested. */
+  isCancelled: boolean;
+}
+
+/** Columns of a pending run. */
+export const pendingColumns = raw(`
+  job_id as "jobId", run, kind, reverts_run as "revertsRun", runs.status, attempts_left as "attemptsLeft",
+  runs.cancel_requested as "isCancelled"`);
+
+/** Finds the run of a job that is queued or in progress. */
+export async function findPendingRun(db: Database, jobId: number): Promise<PendingRun | undefined> {
+  const [pending] = await queryRows<PendingRun>(
+    db,
+    sql`select ${pendingColumns} from runs
+    where job_id = ${jobId} and status in ('queued', 'running') order by run desc limit 1`,
+  );
+  return pending;
+}
+
+/** Locks the row of a job: requests, ends and removals of its data follow each other. */
+export async function lockJobRow(trx: Knex.Transaction, jobId: number): Promise<void> {
+  await queryRows(trx, sql`select from validation_jobs where job_id = ${jobId} for no key update`);
+}
+
+/** The row of a job, locked, for a statement that writes its run. */
+export const lockedJobSql = (jobId: number): Sql =>
+  sql`job as materialized (select job_id, feed_id from validation_jobs where job_id = ${jobId} for no key update)`;

@@ -1,0 +1,25 @@
+import type { Database } from '../../src/db/database';
+import { inTransaction } from '../../src/db/transaction';
+import type { RequestedRun, RunNumber } from '../../src/jobs/job-runs.repository';
+import { requestRun, withdrawRun } from '../../src/runs/run-requests.repository';
+import { findRunTarget, queuedRunAttempts, type RunRequest } from '../../src/runs/run-target.repository';
+
+/** Requests a run of a job, as a handler does. */
+export async function requestRunOf(
+  db: Database,
+  jobId: number,
+  { attempts = queuedRunAttempts, ...request }: RunRequest & { attempts?: number } = {},
+): Promise<RequestedRun & { waited: boolean }> {
+  const target = await findRunTarget(db, jobId, null);
+  return inTransaction(db, 'request', (trx) => requestRun(trx, { ...target!, ...request }, attempts));
+}
+
+/** Withdraws the request of a run, as a client does that leaves. */
+export const withdraw = (db: Database, run: RunNumber): Promise<void> =>
+  inTransaction(db, 'request', (trx) => withdrawRun(trx, run));
+
+/** The last run of a job. */
+export async function lastRunOf(db: Database, jobId: number): Promise<RunNumber> {
+  const last = await db('runs').where('job_id', jobId).max<{ run: number }>('run as run').first();
+  return { jobId, run: last!.run };
+}
