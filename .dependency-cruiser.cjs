@@ -5,8 +5,8 @@
 const rooms = {
   shared: [],
   'feed-format': ['shared'],
-  events: ['shared', 'db'],
   db: ['shared'],
+  events: ['shared', 'db'],
   storage: ['shared'],
   'embedded-postgres': ['shared', 'db'],
   http: ['shared', 'db', 'storage'],
