@@ -69,8 +69,10 @@ export const sharedLockSql = (kind: LockKind, number: Sql): Sql =>
   sql`pg_advisory_xact_lock_shared(${keySql(kind, number)})`;
 
 /** Expression that takes a lock until the transaction ends, unless another one holds it; false then. */
-export const tryLockSql = (kind: LockKind, number: Sql): Sql =>
-  sql`pg_try_advisory_xact_lock(${keySql(kind, number)})`;
+export const tryLockSql = (kind: LockKind, number: Sql): Sql => tryLockOfKeySql(keySql(kind, number));
+
+/** As `tryLockSql`. @param key - SQL of a whole key, see `lockKeyOf` */
+export const tryLockOfKeySql = (key: Sql): Sql => sql`pg_try_advisory_xact_lock(${key})`;
 
 /** As `tryLockSql`, but shared with other shared holders. */
 export const trySharedLockSql = (kind: LockKind, number: Sql): Sql =>

@@ -80,7 +80,7 @@ async function* readMultipart(
   const state: { failure?: ServiceError; finished: boolean } = { finished: false };
   let wake: () => void = () => undefined;
   const fail = (error: unknown) => {
-    state.failure ??= asServiceError(error);
+    state.failure ??= formError(error);
     // Also aborts the content of the current file.
     form.destroy(state.failure);
     wake();
@@ -195,15 +195,14 @@ const malformedMultipart = (cause: unknown) => malformedRequest('Malformed multi
 
 const clientGone = () => malformedMultipart(new Error('the client disconnected'));
 
-function asServiceError(error: unknown): ServiceError {
-  return error instanceof ServiceError ? error : malformedMultipart(error);
-}
+const formError = (error: unknown): ServiceError =>
+  error instanceof ServiceError ? error : malformedMultipart(error);
 
 async function* readContent(content: Readable): AsyncGenerator<Buffer> {
   try {
     yield* content.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>;
   } catch (error) {
-    throw asServiceError(error);
+    throw formError(error);
   }
 }
 

@@ -1,3 +1,6 @@
+import { tryLockOfKeySql } from '../locks';
+import { raw } from '../sql';
+
 /**
  * Claims the keys of orders, and finds stored responses, in one statement.
  *
@@ -15,7 +18,7 @@ export const claimIdempotencyKeysSql = `
     claims boolean[];
   begin
     claims := array(
-      select pg_try_advisory_xact_lock(lock) from unnest(locks) with ordinality as given (lock, position) order by position
+      select ${tryLockOfKeySql(raw('lock')).sql} from unnest(locks) with ordinality as given (lock, position) order by position
     );
     return query
       select given.is_claimed, stored.request_digest, stored.response_text
