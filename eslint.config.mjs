@@ -100,7 +100,6 @@ export default tseslint.config(
   restrictSyntax(['src/**'], layouts, rawStatements, advisoryLocks),
   restrictSyntax(['src/db/layout/**', 'src/products/pages/**'], rawStatements, advisoryLocks),
   restrictSyntax(['src/db/locks.ts', 'src/db/functions/**'], layouts, rawStatements),
-  restrictSyntax(['src/jobs/**', 'src/runs/**'], layouts),
   {
     // Its packages are installed by `make bench-peers` only: without them, there are no types to check.
     files: ['scripts/bench/peers/*.ts'],
