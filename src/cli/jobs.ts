@@ -35,13 +35,13 @@ export async function runAndFollow(
     // The run has started since.
     doneStatus: 409,
   });
-  if (!response) return followRun({ service, view }, jobId);
+  if (!response) return followJobRun({ service, view }, jobId);
   const job = jobOf(response);
   return hasEnded(job) ? job : followJob(service, jobId, view, job.queued_at);
 }
 
 /** Follows a run to its end, or returns the ended job. @throws Failure, also when no run was requested */
-export async function followRun(
+export async function followJobRun(
   { service, view }: Pick<Session, 'service' | 'view'>,
   jobId: string,
 ): Promise<JobResource> {

@@ -6,7 +6,7 @@ import {
   cancelledRevertText,
   cancelledText,
   firstIssues,
-  followRun,
+  followJobRun,
   runAndFollow,
   type JobResource,
 } from './jobs';
@@ -58,7 +58,7 @@ async function load(session: Session, jobId: string, options: RunOptions): Promi
 
 export function follow(jobId: string, options: ResultOptions): Work {
   return async (session) =>
-    showResult(session, options, await withRunHint(session, jobId, followRun(session, jobId)));
+    showResult(session, options, await withRunHint(session, jobId, followJobRun(session, jobId)));
 }
 
 export function cancel(jobId: string): Work {

@@ -54,9 +54,6 @@ export const onlyLock = { owner: 0x6f776e, migration: 0x706361, stalePartners: 0
 /** Returns the key of a lock. @param number - of 56 bits, signed */
 export const lockKeyOf = (kind: LockKind, number: bigint): bigint => (number << 8n) | BigInt(lockKinds[kind]);
 
-/** SQL of the key of a lock, as text. */
-export const lockKey = (kind: LockKind, number: string): string => keySql(kind, raw(number)).sql;
-
 /** SQL of the key of a lock. */
 const keySql = (kind: LockKind, number: Sql): Sql => sql`(${number} << 8) | ${raw(lockKinds[kind])}`;
 
