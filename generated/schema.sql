@@ -1,4 +1,4 @@
--- Made from migrations/ (e7461b1b1a88032c) by "make generate". Do not edit.
+-- Made from migrations/ (d3c98645d494d2c2) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,

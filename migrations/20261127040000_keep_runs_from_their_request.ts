@@ -11,7 +11,7 @@ const indexes = {
 };
 
 export const functions = {
-  keep_run: '0d880da4e1bc42ba',
+  keep_run: '1b799b3e3494ae58',
   show_run: 'f81b6dcbdacb15f5',
 };
 

@@ -52,21 +52,19 @@ export const showRunSql = `
 export const keepRunSql = `
   create or replace function keep_run() returns trigger language plpgsql security definer as $$
   declare
-    has_ended boolean := new.status in ('completed', 'failed');
+    has_ended boolean := new.status in ('completed', 'failed') and new.run_count = old.run_count;
   begin
-    if old.status = 'running' and (new.status <> 'running' or new.run_count <> old.run_count) then
-      if not has_ended or new.run_count <> old.run_count then
-        update runs set status = 'failed', finished_at = clock_timestamp(), failure_reason = 'The run was interrupted.',
-          processed = 0, inserted = 0, updated = 0, unchanged = 0, skipped = 0, withdrawn = 0, restored = 0, progress = null
-        where job_id = new.job_id and run = old.run_count and status = 'running';
-        has_ended := false;
-      end if;
+    if old.status = 'running' and not has_ended and (new.status <> 'running' or new.run_count <> old.run_count) then
+      update runs set status = 'failed', finished_at = clock_timestamp(), failure_reason = 'The run was interrupted.',
+        processed = 0, inserted = 0, updated = 0, unchanged = 0, skipped = 0, withdrawn = 0, restored = 0, progress = null
+      where job_id = new.job_id and run = old.run_count and status = 'running';
     end if;
     if has_ended and old.status in ('queued', 'running') then
       update runs set status = new.status, finished_at = new.finished_at, failure_reason = new.failure_reason,
         processed = new.processed, inserted = new.inserted, updated = new.updated, unchanged = new.unchanged,
         skipped = new.skipped, withdrawn = coalesce(new.withdrawn, 0), restored = coalesce(new.restored, 0),
-        would_withdraw = new.would_withdraw, withdrawals_withheld = new.withdrawals_withheld, progress = null
+        would_withdraw = new.would_withdraw, withdrawals_withheld = new.withdrawals_withheld,
+        cancel_requested = new.cancel_requested, progress = null
       where job_id = new.job_id and kind = 'load' and status in ('queued', 'running');
     elsif new.status = 'running' and new.run_count <> old.run_count then
       update runs set run = new.run_count, status = 'running', started_at = new.started_at, attempts_left = attempts_left - 1
