@@ -5,7 +5,8 @@ import { openDatabase } from '../../../src/db/database';
 import { migrateToLatest } from '../../../src/db/migrate';
 import type { ApiClient } from '../../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';
-import { eventually, createTestFolder, project } from '../../support/harness';
+import { afterFile, eventually, createTestFolder, project } from '../../support/harness';
+import { findBrokenHistory } from '../../support/history-invariants';
 import { startService, spawnService, type ServiceProcess } from '../../support/process';
 import { testKey } from '../../support/service';
 
@@ -95,6 +96,64 @@ describe('the last release', () => {
     const feed = await older.api.uploadFeed(feedOf(7, 'A'), 'Both');
     expect((await newer.api.post(`/jobs/${feed.jobId}/run`)).body).toMatchObject({ status: 'completed' });
     expect(await everything(older.api)).toEqual(await everything(newer.api));
+  });
+
+  it('works beside this version under load, on the same jobs, and hands its queue over', async () => {
+    const address = await createEmptyDatabase();
+    const env = {
+      DATABASE_URL: databaseUrl(address),
+      API_KEYS: testKey,
+      DATA_DIR: `${createTestFolder()}/data`,
+    };
+    const older = await start(last!, env);
+    const newer = await start(present!, env);
+    const apis = [older.api, newer.api];
+    const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
+    afterFile(() => db.destroy());
+    const partners = ['Acme', 'Birch', 'Cedar', 'Dune'];
+    const jobs: string[] = [];
+    for (const name of partners)
+      for (const price of [5, 6]) {
+        jobs.push((await older.api.uploadFeed(feedOf(price, 'A', 'B'), name)).jobId);
+      }
+
+    // Each asks one version, then the other: runs, queued runs and cancellations of the same jobs.
+    const ask = async (client: number) => {
+      for (let turn = 0; turn < 24; turn++) {
+        const api = apis[(client + turn) % 2]!;
+        const jobId = jobs[(client * 7 + turn * 3) % jobs.length]!;
+        const prefer = turn % 3 === 0 ? { prefer: 'respond-async' } : undefined;
+        const path = `/jobs/${jobId}/${turn % 8 === 7 ? 'cancel' : 'run'}`;
+        const { status, body } = await api.post(path, undefined, prefer);
+        expect({ path, body, isExpected: [200, 202, 409].includes(status) }).toMatchObject({
+          isExpected: true,
+        });
+      }
+    };
+    await Promise.all([0, 1, 2, 3, 4, 5].map(ask));
+    const queued = await Promise.all(
+      jobs.map((jobId) => older.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' })),
+    );
+    expect(queued.map(({ status }) => status)).not.toContain(500);
+    expect(await older.stop()).toMatchObject({ code: 0 });
+
+    await eventually(
+      'no run is queued or in progress',
+      async () => {
+        const pending = await db('runs').whereIn('status', ['queued', 'running']);
+        expect(pending).toEqual([]);
+      },
+      60,
+    );
+    for (const jobId of jobs) {
+      const { body } = await newer.api.post(`/jobs/${jobId}/run`);
+      expect(body).toMatchObject({ status: 'completed' });
+    }
+    expect(await findBrokenHistory(db)).toEqual([]);
+    expect(await newer.stop()).toMatchObject({ code: 0 });
+    const again = await start(last!, env);
+    for (const jobId of jobs) expect((await again.api.get(`/jobs/${jobId}`)).body.status).toBe('completed');
+    await again.stop();
   });
 
   it('rejects a schema from which a contract step has removed something, and says which version is needed', async () => {
