@@ -155,14 +155,18 @@ export async function changeRows(db: Database, statement: Sql): Promise<number> 
   return (await execute(db, statement, false)).rowCount!;
 }
 
-/** Knex's query builder takes longer than the rest of a request that reads one row. */
-function execute<Row>(
+/**
+ * Knex's query builder takes longer than the rest of a request that reads one row.
+ * @throws Error for a transaction that has ended: another one may have its connection
+ */
+async function execute<Row>(
   db: Database,
   { sql, bindings }: Sql,
   isPrepared: boolean,
   milliseconds?: number,
 ): Promise<Executed<Row>> {
   const { client, isTransaction = false } = db as { client: Knex.Client; isTransaction?: boolean };
+  if (isTransaction && (db as Knex.Transaction).isCompleted()) throw new Error('The transaction has ended.');
   const position = (text: string) => client.positionBindings(text) as string;
   const prepared = isPrepared && !isTransaction ? prepareStatement(sql, position) : undefined;
   return executeStatement(db, prepared ?? { text: position(sql) }, bindings, milliseconds);

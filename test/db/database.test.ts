@@ -1,3 +1,4 @@
+import type { Knex } from 'knex';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Readable } from 'node:stream';
@@ -123,6 +124,18 @@ describe('queryRows', () => {
 
     expect(rows).toEqual([{ number: 2 }]);
     expect(heard[0]).toEqual(['select number from own where number > $1 and number < $2', [1, 3]]);
+  });
+
+  it('refuses a statement of a transaction that has ended', async () => {
+    let ended: Knex.Transaction;
+    await db.transaction(async (trx) => {
+      ended = trx;
+      await queryRows(trx, sql`select`);
+    });
+
+    await expect(queryRows(ended!, sql`select`)).rejects.toThrow('The transaction has ended.');
+    // There is only one connection.
+    expect(await queryRows(db, sql`select 1 as one`)).toEqual([{ one: 1 }]);
   });
 
   it('times out, releases its connection, and discards a broken one', async () => {
