@@ -1,4 +1,4 @@
--- Made from migrations/ (d3c98645d494d2c2) by "make generate". Do not edit.
+-- Made from migrations/ (9879dcc1da75753e) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,

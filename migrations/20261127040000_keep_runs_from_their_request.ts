@@ -11,8 +11,8 @@ const indexes = {
 };
 
 export const functions = {
-  keep_run: '1b799b3e3494ae58',
-  show_run: 'f81b6dcbdacb15f5',
+  keep_run: '6d83250466205b3c',
+  show_run: '34690f00ea919ca6',
 };
 
 /** Makes each run a row of `runs` from its request on. Can be repeated after a failure. */
@@ -108,6 +108,7 @@ export async function down(db: Knex): Promise<void> {
     from runs
     where runs.job_id = job.job_id and kind = 'load' and runs.status in ('queued', 'running');
 
+    drop index runs_pending;
     drop trigger runs_shown on runs;
     drop trigger validation_jobs_run on validation_jobs;
     drop function show_run();

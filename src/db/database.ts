@@ -155,26 +155,27 @@ export async function changeRows(db: Database, statement: Sql): Promise<number> 
   return (await execute(db, statement, false)).rowCount!;
 }
 
-/**
- * Knex's query builder takes longer than the rest of a request that reads one row.
- * @throws Error for a transaction that has ended: another one may have its connection
- */
-async function execute<Row>(
+/** Knex's query builder takes longer than the rest of a request that reads one row. */
+function execute<Row>(
   db: Database,
   { sql, bindings }: Sql,
   isPrepared: boolean,
   milliseconds?: number,
 ): Promise<Executed<Row>> {
   const { client, isTransaction = false } = db as { client: Knex.Client; isTransaction?: boolean };
-  if (isTransaction && (db as Knex.Transaction).isCompleted()) throw new Error('The transaction has ended.');
   const position = (text: string) => client.positionBindings(text) as string;
   const prepared = isPrepared && !isTransaction ? prepareStatement(sql, position) : undefined;
   return executeStatement(db, prepared ?? { text: position(sql) }, bindings, milliseconds);
 }
 
+const hasEnded = (db: Database) => db.isTransaction === true && (db as Knex.Transaction).isCompleted();
+
 type Executed<Row> = Pick<QueryResult, 'rowCount'> & { rows: Row[] };
 
-/** Executes a statement. If a prepared one failed because of its name, it is repeated without. */
+/**
+ * Executes a statement. If a prepared one failed because of its name, it is repeated without.
+ * @throws Error for a transaction that has ended: another one may have its connection
+ */
 async function executeStatement<Row>(
   db: Database,
   statement: { text: string } | PreparedStatement,
@@ -188,6 +189,7 @@ async function executeStatement<Row>(
   const prepared = settings.preparesStatements && 'name' in statement ? statement : undefined;
   let fault: NameFault | undefined;
   try {
+    if (hasEnded(db)) throw new Error('The transaction has ended.');
     // Tests count the statements that knex reports.
     client.emit('query', { sql: text, bindings });
     const query: QueryConfig & { query_timeout?: number } = {

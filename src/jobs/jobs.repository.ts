@@ -133,11 +133,11 @@ export const requestedAtSql: Sql = sql`(
 )`;
 
 const jobsSql = sql`
-  select job_id, feed_id, status, created_at, ${requestedAtSql} as run_requested_at, (
+  select job_id, feed_id, status, created_at, ${requestedAtSql} as run_requested_at, coalesce((
       select progress from runs
       where runs.job_id = validation_jobs.job_id and kind = 'load' and runs.status = 'running'
       order by run desc limit 1
-    ) as progress,
+    ), validation_jobs.progress) as progress,
     started_at, finished_at, failure_reason, processed, inserted, updated, unchanged, skipped, withdrawn, restored,
     would_withdraw, withdrawals_withheld, issue_counts, issues_removed_at, ${versionSql} as version, ${jobRevertedBySql}
   from validation_jobs`;

@@ -4,7 +4,7 @@ import { sql } from '../db/sql';
 import { lockJob } from './claims.repository';
 import { cancelQueuedRun } from './run-ends.repository';
 import { failOrphan } from './recovery';
-import { findPendingRun } from './pending-runs.repository';
+import { findPendingRun, lockJobRow } from './pending-runs.repository';
 
 /** Result of a cancellation request: a number is that of a run in progress, which was requested to stop. */
 type Cancellation = 'ended' | 'none' | { run: number } | 'changing';
@@ -15,6 +15,7 @@ export async function requestCancel(trx: Knex.Transaction, jobId: number): Promi
     // Else, the claim is not visible as `running` yet, or the run is just ending.
     return (await requestStop(trx, jobId)) ?? 'changing';
   }
+  await lockJobRow(trx, jobId);
   const pending = await findPendingRun(trx, jobId);
   if (!pending) return 'none';
   if (pending.status === 'queued') await cancelQueuedRun(trx, pending);

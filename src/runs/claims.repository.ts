@@ -4,7 +4,13 @@ import { takeLock, tryLock, tryLockSql } from '../db/locks';
 import { raw, sql, type Sql } from '../db/sql';
 import type { FeedToRun } from '../etl/raw-file';
 import type { RunNumber } from '../jobs/job-runs.repository';
-import { lockedJobSql, pendingColumns, type PendingRun, type RunOfKind } from './pending-runs.repository';
+import {
+  lockedJobSql,
+  lockJobRow,
+  pendingColumns,
+  type PendingRun,
+  type RunOfKind,
+} from './pending-runs.repository';
 import { largeFeedBytes, type RunTarget } from './run-target.repository';
 
 /*
@@ -165,7 +171,7 @@ export async function listClaimable(
 export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<PendingRun[]> {
   return queryRows(
     trx,
-    sql`select ${pendingColumns} from runs join validation_jobs using (job_id)
+    sql`select ${pendingColumns} from validation_jobs join feeds using (feed_id) join runs using (job_id)
     where runs.status = 'running' and case when runs.status = 'running' then ${claimLockSql} end
     for no key update skip locked`,
   );
@@ -174,6 +180,7 @@ export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<PendingRu
 /** Locks a job that the transaction has reserved; waits for its claim to end. @returns its orphaned run, if any */
 export async function lockReservedRun(trx: Knex.Transaction, jobId: number): Promise<PendingRun | undefined> {
   await takeLock(trx, 'run', jobId);
+  await lockJobRow(trx, jobId);
   const [orphan] = await queryRows<PendingRun>(
     trx,
     sql`select ${pendingColumns} from runs where job_id = ${jobId} and status = 'running' for no key update`,

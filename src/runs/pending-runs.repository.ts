@@ -8,7 +8,7 @@ import type { RunNumber } from '../jobs/job-runs.repository';
  * `cancelled`. A load reads the feed of its job; a revert undoes a run of the job. The queue consists of the rows that are
  * queued or running, by the time of their request. A job has at most one of them.
  *
- * Who writes a run locks the row of its job first, but for reports of progress.
+ * Who writes a run locks the rows of its job and its feed first, in this order, but for reports of progress.
  */
 
 /** A run with its kind. */
@@ -39,11 +39,14 @@ export async function findPendingRun(db: Database, jobId: number): Promise<Pendi
   return pending;
 }
 
-/** Locks the row of a job: requests, ends and removals of its data follow each other. */
+/** Locks the rows of a job and its feed: requests, ends, mergers of partners and removals of its data follow each other. */
 export async function lockJobRow(trx: Knex.Transaction, jobId: number): Promise<void> {
-  await queryRows(trx, sql`select from validation_jobs where job_id = ${jobId} for no key update`);
+  await queryRows(trx, sql`select from ${jobRow(jobId)} for no key update`);
 }
 
-/** The row of a job, locked, for a statement that writes its run. */
+/** The rows of a job and its feed, locked, for a statement that writes its run. */
 export const lockedJobSql = (jobId: number): Sql =>
-  sql`job as materialized (select job_id, feed_id from validation_jobs where job_id = ${jobId} for no key update)`;
+  sql`job as materialized (select job_id, feed_id from ${jobRow(jobId)} for no key update)`;
+
+const jobRow = (jobId: number): Sql =>
+  sql`validation_jobs join feeds using (feed_id) where job_id = ${jobId}`;

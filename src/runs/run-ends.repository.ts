@@ -153,9 +153,14 @@ export async function interruptLoad(trx: Knex.Transaction, { jobId, run }: RunNu
  * its client follows. The caller has locked the job.
  * @returns the run in the queue; the same one if it is not in progress, or is to be cancelled
  */
-export async function requeueRun(trx: Knex.Transaction, { jobId, run, kind }: RunOfKind): Promise<RunNumber> {
+export async function requeueRun(
+  trx: Knex.Transaction,
+  { jobId, run: claimed }: RunNumber,
+): Promise<RunNumber> {
   await lockJobRow(trx, jobId);
   const pending = await findPendingRun(trx, jobId);
+  // Another process may have requeued it.
+  const { run = claimed, kind } = pending ?? {};
   if (pending?.status !== 'running' || pending.isCancelled) return { jobId, run };
   if (kind === 'revert') {
     await changeRows(

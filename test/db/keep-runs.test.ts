@@ -4,12 +4,12 @@ import { createTestDatabase } from '../support/databases';
 it('makes the queue of jobs one of runs, also what release 1.2.0 has queued, and can be rolled back', async () => {
   const { db } = await createTestDatabase();
   await keepRuns.down(db);
-  const [partner] = (await db('partners').insert({ partner_name: 'Acme' }, ['partner_id'])) as object[];
+  const [partner] = await db<object>('partners').insert({ partner_name: 'Acme' }, ['partner_id']);
   let feeds = 0;
   const insertJob = async (state: object): Promise<number> => {
     const file = { filename: 'a.csv', content_type: 'text/csv', sha256: Buffer.alloc(32), size_bytes: 1 };
     const at = { raw_file_bucket: 'local', raw_file_object_key: String(feeds++) };
-    const [feed] = (await db('feeds').insert({ ...partner, ...file, ...at }, ['feed_id'])) as object[];
+    const [feed] = await db<object>('feeds').insert({ ...partner, ...file, ...at }, ['feed_id']);
     const [job] = await db('validation_jobs').insert({ ...feed, ...state }, ['job_id']);
     return (job as { job_id: number }).job_id;
   };

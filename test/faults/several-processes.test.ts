@@ -295,13 +295,14 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
     await one.loadFeed(feedOf(2), newPartner());
   });
 
+  /** Runs that have begun. */
   const runCount = async ({ jobId }: UploadedFeed) =>
     (
       await all
-        .db('validation_jobs')
+        .db('runs')
         .where('job_id', Number(jobId.slice(2)))
-        .pluck<number[]>('run_count')
-    )[0];
+        .whereNot('status', 'queued')
+    ).length;
   /** One request to one, the next to the other, and so on, all at once. */
   const atBoth = <T>(count: number, send: (api: ApiClient) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: count }, (_, at) => send(at % 2 === 0 ? one : other)));

@@ -312,6 +312,21 @@ describe('a reserved run whose thread crashed', () => {
     expect(await begin({ ...(await lastRunOf(service.db, jobId)), isReserved: true })).toBeUndefined();
   });
 
+  it('is repeated as the attempt that it is now, if others have requeued it meanwhile', async () => {
+    const jobId = await request('Requeued meanwhile');
+    await (await begin())!.die();
+    await recoverRuns(service.db);
+    await (await begin())!.die();
+    const trx = await service.db.transaction();
+    open.push(trx);
+    await reserveJob(trx, jobId);
+
+    expect(await begin({ jobId, run: 1, isReserved: true })).toMatchObject({ run: 3 });
+
+    const runs = await service.db('runs').where('job_id', jobId).orderBy('run').pluck('status');
+    expect(runs).toEqual(['failed', 'failed', 'running']);
+  });
+
   it('fails with the reason when the repetition crashes too', async () => {
     const { jobId, trx } = await reserve('In vain');
 

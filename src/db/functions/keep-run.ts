@@ -21,8 +21,13 @@ export const showRunSql = `
       changed := new;
     end if;
     if tg_op <> 'UPDATE' then
-      -- The number of a request that was withdrawn is free again.
-      update validation_jobs set run_count = case tg_op when 'INSERT' then changed.run else changed.run - 1 end
+      -- The number of a request that was withdrawn is free again, if it is the last one.
+      update validation_jobs
+      set run_count = case
+        when tg_op = 'INSERT' then greatest(run_count, changed.run)
+        when run_count = changed.run then run_count - 1
+        else run_count
+      end
       where job_id = changed.job_id;
     end if;
     if changed.kind <> 'load' then
@@ -74,6 +79,9 @@ export const keepRunSql = `
         select new.job_id, new.run_count, partner_id, 'running', mode, new.started_at from feeds where feed_id = new.feed_id;
       end if;
     elsif new.status = 'queued' and new.queued_at is not null then
+      -- A client of this release may wait for it, and withdraw it when it leaves.
+      update runs set attempts_left = greatest(attempts_left, 5)
+      where job_id = new.job_id and kind = 'load' and status = 'queued';
       insert into runs (job_id, run, partner_id, status, mode, requested_at, attempts_left)
       select new.job_id, new.run_count + 1, partner_id, 'queued', mode, new.queued_at, 5 from feeds
       where feed_id = new.feed_id and not exists (
