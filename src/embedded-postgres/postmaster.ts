@@ -15,8 +15,12 @@ interface PidFile {
 /** Reads `postmaster.pid`, if it exists: pid, data folder, start time, port, socket folder, … */
 export async function readPidFile(cluster: string): Promise<PidFile | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => undefined);
-  if (!text) return undefined;
-  const lines = text.split('\n').map((line) => line.trim());
+  if (!text?.includes('\n')) return undefined;
+  // The server writes it again with more lines: what is read meanwhile may end within one.
+  const lines = text
+    .slice(0, text.lastIndexOf('\n'))
+    .split('\n')
+    .map((line) => line.trim());
   return { pid: Number(lines[0]), port: Number(lines[3]), socketFolder: lines[4] ?? '' };
 }
 
