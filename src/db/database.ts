@@ -1,5 +1,6 @@
 import knex, { type Knex } from 'knex';
 import {
+  DatabaseError,
   types,
   type Client,
   type ClientConfig,
@@ -168,6 +169,12 @@ function execute<Row>(
   return executeStatement(db, prepared ?? { text: position(sql) }, bindings, milliseconds);
 }
 
+/** Puts the statement, without its values, before the message, as knex does. */
+function withStatement(error: unknown, text: string): unknown {
+  if (error instanceof DatabaseError) error.message = `${text} - ${error.message}`;
+  return error;
+}
+
 const hasEnded = (db: Database) => db.isTransaction === true && (db as Knex.Transaction).isCompleted();
 
 type Executed<Row> = Pick<QueryResult, 'rowCount'> & { rows: Row[] };
@@ -202,7 +209,7 @@ async function executeStatement<Row>(
   } catch (error) {
     await discardBroken(connection, error);
     fault = prepared && faultOfName(error);
-    if (!fault) throw error;
+    if (!fault) throw withStatement(error, text);
   } finally {
     await client.releaseConnection(connection);
   }

@@ -218,8 +218,8 @@ describe('what was begun by a key that has gone since', () => {
       await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
       const waiting = begin('run?allow_older=true', await makeKey(partner));
       await eventually('it waits too', async () => {
-        const jobs = await service.db('validation_jobs').where({ allow_older: true });
-        return jobs.length === 1;
+        const runs = await service.db('runs').where({ allow_older: true });
+        return runs.length === 1;
       });
       await revokeKey(service.db, 'going');
       passSeconds(5);

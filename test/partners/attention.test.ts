@@ -425,10 +425,18 @@ describe('a check that meets another change', () => {
     await leaveRunning(service, await service.api.uploadFeed(feedOf(3), 'Second'));
     const last = await service.api.uploadFeed(feedOf(30), 'First');
     await leaveRunning(service, last);
+    const jobId = Number(last.jobId.slice(2));
+    const issue = {
+      line: 2,
+      last_line: 2,
+      row_number: 1,
+      code: 'zero_price',
+      severity: 'warning',
+      message: '',
+    };
+    await service.db('row_issues').insert({ job_id: jobId, issue_number: 1, ...issue });
 
-    await meet('select from feeds where feed_id = ? for update', Number(last.feedId.slice(2)), () =>
-      recoverRuns(service.db),
-    );
+    await meet('select from row_issues where job_id = ? for update', jobId, () => recoverRuns(service.db));
     expect(await reasonsOf('First')).toEqual({ last_run_failed: 1 });
     expect(await reasonsOf('Second')).toEqual({ last_run_failed: 1 });
   });
