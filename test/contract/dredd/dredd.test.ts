@@ -9,6 +9,7 @@ import { lockJob } from '../../../src/runs/claims.repository';
 import { beginHistoryAt, withoutHistory } from '../../support/write-history';
 import { putSource } from '../../support/source-requests';
 import { putFormat } from '../../support/format-requests';
+import { leaveRunning } from '../../support/runs-in-flight';
 import { startTestService, testKey } from '../../support/service';
 import { sendTo } from '../../support/webhooks';
 import { insertPing } from '../../../src/webhooks/outcomes.repository';
@@ -101,7 +102,7 @@ describe('Dredd', () => {
       is_read_only: true,
     });
     // JV00002 is running, and the key `in use` is, as long as their claims are held.
-    await service.db('validation_jobs').where('job_id', 2).update({ status: 'running' });
+    await leaveRunning(service, { jobId: 'JV00002' });
     const claims = await service.db.transaction();
     await lockJob(claims, 2);
     const apiKeyDigest = createHash('sha256').update(testKey).digest();
