@@ -1,5 +1,3 @@
-import type { Knex } from 'knex';
-import { queryRows, type Database } from './database';
 import { raw, sql, type Sql } from './sql';
 
 /**
@@ -10,16 +8,6 @@ export const pageBytesMax = 1024 * 1024;
 
 /** A row of a page, with the number of rows that were found for it. */
 export type Found<Row> = Row & { found: number };
-
-/** Reads the rows of a page from a query of the rows and one more, see `boundedPageSql`. */
-export function readBounded<Row>(
-  db: Database,
-  rows: Knex.QueryBuilder,
-  limit: number,
-): Promise<Found<Row>[]> {
-  const { sql: text, bindings } = rows.toSQL();
-  return queryRows<Found<Row>>(db, boundedPageSql({ sql: text, bindings: bindings as Knex.Value[] }, limit));
-}
 
 /**
  * Builds a statement that ends a page where its rows become too large: the process does not receive the others.

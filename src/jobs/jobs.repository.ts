@@ -1,5 +1,5 @@
 import { queryRows, type Database } from '../db/database';
-import { readBounded, type Found } from '../db/page';
+import { boundedPageSql, type Found } from '../db/page';
 import { raw, sql, type Sql } from '../db/sql';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunPhase } from '../etl/run-stats';
@@ -168,27 +168,13 @@ export function listRowIssues(
   filter: RowIssueFilter,
   page: { afterNumber: number; limit: number },
 ): Promise<Found<NumberedIssue>[]> {
-  const query = db('row_issues')
-    .where('job_id', jobId)
-    .modify((query) => {
-      if (filter.code !== undefined) void query.where('code', filter.code);
-      if (filter.severity !== undefined) void query.where('severity', filter.severity);
-    })
-    .andWhere('issue_number', '>', page.afterNumber)
-    .orderBy('issue_number')
-    .limit(page.limit + 1)
-    .select({
-      issueNumber: 'issue_number',
-      line: 'line',
-      lastLine: 'last_line',
-      row: 'row_number',
-      sku: 'sku',
-      field: 'field',
-      columnNumber: 'column_number',
-      code: 'code',
-      severity: 'severity',
-      message: 'message',
-      value: 'value',
-    });
-  return readBounded<NumberedIssue>(db, query, page.limit);
+  const rows = sql`
+    select issue_number as "issueNumber", line, last_line as "lastLine", row_number as "row", sku, field,
+      column_number as "columnNumber", code, severity, message, value
+    from row_issues
+    where job_id = ${jobId} and issue_number > ${page.afterNumber}
+      and (cast(${filter.code ?? null} as text) is null or code = ${filter.code ?? null})
+      and (cast(${filter.severity ?? null} as text) is null or severity = ${filter.severity ?? null})
+    order by issue_number limit ${page.limit + 1}`;
+  return queryRows(db, boundedPageSql(rows, page.limit));
 }

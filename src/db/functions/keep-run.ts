@@ -52,7 +52,8 @@ export const showRunSql = `
 
 /**
  * Keeps the load that release 1.2.0 requests, starts, cancels or ends. A run in its queue is in this one too: the first claim
- * counts. A run whose process died is followed by the next one, or by none: the job is queued again.
+ * counts, and it has as many attempts as one that this release queues, five. A run whose process died is followed by the next
+ * one, or by none: the job is queued again.
  */
 export const keepRunSql = `
   create or replace function keep_run() returns trigger language plpgsql security definer as $$
