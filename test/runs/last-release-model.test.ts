@@ -138,3 +138,32 @@ it('a job shows its last load, and has one at a time, whichever release writes i
     casesFor('steps of two releases', 40),
   );
 });
+
+describe('a run of release 1.2.0', () => {
+  it('stays in the queue when a client of this release leaves that had requested it too', async () => {
+    const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Promised');
+    const number = Number(jobId.slice(2));
+    const requested = await requestRunOf(service.db, number, { attempts: 1 });
+    await byEarlier('queue', number);
+
+    await withdraw(service.db, requested);
+
+    expect((await findPendingRun(service.db, number))?.status).toBe('queued');
+  });
+
+  it('is shown with its progress', async () => {
+    const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Progressing');
+    const progress = {
+      phase: 'reading',
+      rows: 1,
+      bytes_read: 2,
+      bytes_total: 3,
+      rows_per_second: 4,
+      bytes_per_second: 5,
+    };
+    await byEarlier('start', Number(jobId.slice(2)));
+    await service.db('validation_jobs').where('job_id', jobId.slice(2)).update({ progress });
+
+    expect((await service.api.get(`/jobs/${jobId}`)).body).toMatchObject({ status: 'running', progress });
+  });
+});
