@@ -30,16 +30,24 @@ function turnDown(): string {
   return `--require=${file}`;
 }
 
-async function start(settings: Record<string, string>) {
+async function ownEnvironment() {
   const { address } = await createTestDatabase();
-  return startService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey, ...settings } });
+  return {
+    DATABASE_URL: databaseUrl(address),
+    API_KEYS: testKey,
+    DATA_DIR: join(createTestFolder(), 'data'),
+  };
 }
 
 describe('clients that do not read their rejects', () => {
   it('wait for a slot, which each loses by its timeout; then another client gets all of its rejects', async () => {
-    const { api, url, key } = await start({ NODE_OPTIONS: turnDown() });
-    const { jobId, job } = await api.loadFeed(csv);
+    const env = await ownEnvironment();
+    // An upload is not to be cut off.
+    const patient = await startService({ env });
+    const { jobId, job } = await patient.api.loadFeed(csv);
     expect(job.summary.skipped).toBe(rows);
+    await patient.stop();
+    const { api, url, key } = await startService({ env: { ...env, NODE_OPTIONS: turnDown() } });
     const begun: IncomingMessage[] = [];
     const clients = Array.from({ length: 8 }, () =>
       request(`${url}/jobs/${jobId}/rejects.csv`, { agent: false, headers: { 'x-api-key': key } })
@@ -60,10 +68,8 @@ describe('clients that do not read their rejects', () => {
 
 describe('a process', () => {
   it('has the limits of its settings', async () => {
-    const { api, url, key } = await start({
-      RATE_LIMIT_REQUESTS: '2',
-      MAX_CONNECTIONS: '10',
-    });
+    const limits = { RATE_LIMIT_REQUESTS: '2', MAX_CONNECTIONS: '10' };
+    const { api, url, key } = await startService({ env: { ...(await ownEnvironment()), ...limits } });
     const { port, hostname } = new URL(url!);
     const open = () => connect(Number(port), hostname).on('error', () => undefined);
     const sockets = Array.from({ length: 10 }, open);
