@@ -222,8 +222,16 @@ function parentOf(pid: number): number | undefined {
 export function signalDatabase(dataDir: string, signal: NodeJS.Signals): void {
   const servers = postmasters(dataDir);
   servers.forEach((pid) => signalProcess(pid, signal));
+  if (signal === 'SIGSTOP') servers.forEach(waitUntilStopped);
   // Looked for only now: a server that is stopped makes no more of them.
   for (const pid of databaseProcesses(dataDir)) if (!servers.includes(pid)) signalProcess(pid, signal);
+}
+
+/** A process that waits for a processor takes note of the signal when it gets one, and may make another process before. */
+function waitUntilStopped(pid: number): void {
+  const pause = new Int32Array(new SharedArrayBuffer(4));
+  const isStopped = () => /\) [TtZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  for (let times = 0; times < 5_000 && !isStopped(); times++) Atomics.wait(pause, 0, 0, 1);
 }
 
 function signalProcess(pid: number, signal: NodeJS.Signals): void {
