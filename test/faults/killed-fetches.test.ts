@@ -90,10 +90,14 @@ const hold =
 const holdCommit = (what: 'call' | 'answer') => () =>
   world.proxy.hold(commits('insert into "feeds"', 'queue'), what).reached;
 
+/** Sends the rest of the file of `holdDownload`. */
+let finishDownload: () => void;
+
 /** Has the server send half of the file. */
 function holdDownload(): Promise<void> {
   return new Promise((resolve) => {
     feeds.respond = (_request, response: ServerResponse) => {
+      finishDownload = () => response.end(csv.slice(-5));
       response.writeHead(200, { 'content-length': csv.length });
       response.write(csv.slice(0, -5), () => resolve());
     };
@@ -146,15 +150,15 @@ describe('the process is killed during a fetch', () => {
   });
 
   it('while another process fetches it, and when it is slow instead: the first one makes no feed', async () => {
-    const slow = world.proxy.hold(says('insert into "feeds"', 'queue'), 'call');
-    const { partner } = await holdFetch(() => slow.reached);
-    await slow.reached;
     const other = await startService({ env: world.env });
+    const { partner, reached } = await holdFetch(holdDownload);
+    await reached;
+    feeds.respond = (_request, response) => void response.end(csv);
 
     await expireLeases();
 
     expect(await expectOneOfEach(partner)).toBe(2);
-    slow.release();
+    finishDownload();
     await eventually('the slow process has noticed', () =>
       `${world.service.stdout}${other.stdout}`.includes('fetch given to another worker'),
     );
