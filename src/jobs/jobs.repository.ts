@@ -1,6 +1,6 @@
 import { queryRows, type Database } from '../db/database';
 import { boundedPageSql, type Found } from '../db/page';
-import { raw, sql, type Sql } from '../db/sql';
+import { allOf, raw, sql, type Sql } from '../db/sql';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunPhase } from '../etl/run-stats';
 import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
@@ -168,13 +168,12 @@ export function listRowIssues(
   filter: RowIssueFilter,
   page: { afterNumber: number; limit: number },
 ): Promise<Found<NumberedIssue>[]> {
+  const conditions = [sql`job_id = ${jobId}`, sql`issue_number > ${page.afterNumber}`];
+  if (filter.code !== undefined) conditions.push(sql`code = ${filter.code}`);
+  if (filter.severity !== undefined) conditions.push(sql`severity = ${filter.severity}`);
   const rows = sql`
     select issue_number as "issueNumber", line, last_line as "lastLine", row_number as "row", sku, field,
       column_number as "columnNumber", code, severity, message, value
-    from row_issues
-    where job_id = ${jobId} and issue_number > ${page.afterNumber}
-      and (cast(${filter.code ?? null} as text) is null or code = ${filter.code ?? null})
-      and (cast(${filter.severity ?? null} as text) is null or severity = ${filter.severity ?? null})
-    order by issue_number limit ${page.limit + 1}`;
+    from row_issues where ${allOf(conditions)} order by issue_number limit ${page.limit + 1}`;
   return queryRows(db, boundedPageSql(rows, page.limit));
 }
