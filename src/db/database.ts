@@ -175,8 +175,6 @@ function withStatement(error: unknown, text: string): unknown {
   return error;
 }
 
-const hasEnded = (db: Database) => db.isTransaction === true && (db as Knex.Transaction).isCompleted();
-
 type Executed<Row> = Pick<QueryResult, 'rowCount'> & { rows: Row[] };
 
 /**
@@ -190,13 +188,14 @@ async function executeStatement<Row>(
   milliseconds?: number,
 ): Promise<Executed<Row>> {
   const client = db.client as Knex.Client;
+  if (db.isTransaction && (db as Knex.Transaction).isCompleted())
+    throw new Error('The transaction has ended.');
   const connection = await connectionOf(db);
   const settings = settingsOf.get(connection)!;
   const { text } = statement;
   const prepared = settings.preparesStatements && 'name' in statement ? statement : undefined;
   let fault: NameFault | undefined;
   try {
-    if (hasEnded(db)) throw new Error('The transaction has ended.');
     // Tests count the statements that knex reports.
     client.emit('query', { sql: text, bindings });
     const query: QueryConfig & { query_timeout?: number } = {
