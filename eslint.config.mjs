@@ -25,6 +25,20 @@ const advisoryLocks = {
     'Take the lock by takeLock, tryLock, lockSql or tryLockSql of src/db/locks.ts: docs/decisions/0062-take-locks-by-one-file.md.',
 };
 
+/** Members of pg and knex that their manuals leave out, by the ways to reach them past the types. */
+const driverMembers = {
+  selector: [
+    'ImportDeclaration[source.value=/^(pg|knex)\\x2F/]',
+    'TSQualifiedName[left.name="Knex"][right.name="Client"]',
+    'TSAsExpression > MemberExpression[object.name=/^(db|trx)$/][property.name="client"]',
+    'TSIntersectionType > TSTypeReference[typeName.name=/^(Client|ClientBase|PoolClient|QueryConfig|Database|Knex)$/]',
+    'TSAsExpression[typeAnnotation.type="TSUnknownKeyword"] > Identifier[name=/client|connection|session|^(db|trx)$/i]',
+    'TSPropertySignature[key.name=/^(processID|secretKey|sslNegotiation)$/]',
+  ].join(', '),
+  message:
+    'Undocumented members of pg are read in src/db/undocumented-pg.ts, those of knex in src/db/dialect.ts: docs/decisions/0032-cancel-by-the-protocol.md.',
+};
+
 /** Replaces what is restricted in these files: of several that match, the last one counts. */
 const restrictSyntax = (files, ...restrictions) => ({
   files,
@@ -97,9 +111,15 @@ export default tseslint.config(
       ],
     },
   },
-  restrictSyntax(['src/**'], layouts, rawStatements, advisoryLocks),
-  restrictSyntax(['src/db/layout/**', 'src/products/pages/**'], rawStatements, advisoryLocks),
-  restrictSyntax(['src/db/locks.ts', 'src/db/functions/**'], layouts, rawStatements),
+  restrictSyntax(['src/**'], layouts, rawStatements, advisoryLocks, driverMembers),
+  restrictSyntax(['src/db/layout/**', 'src/products/pages/**'], rawStatements, advisoryLocks, driverMembers),
+  restrictSyntax(['src/db/locks.ts', 'src/db/functions/**'], layouts, rawStatements, driverMembers),
+  restrictSyntax(
+    ['src/db/undocumented-pg.ts', 'src/db/dialect.ts', 'src/db/knex-postgres.d.ts'],
+    layouts,
+    rawStatements,
+    advisoryLocks,
+  ),
   {
     // Its packages are installed by `make bench-peers` only: without them, there are no types to check.
     files: ['scripts/bench/peers/*.ts'],

@@ -1,17 +1,10 @@
 import { once } from 'node:events';
 import { connect, isIP, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
+import { connect as connectTls } from 'node:tls';
 import type { Client } from 'pg';
+import { pgSession, type PgSession } from './undocumented-pg';
 
 export const databaseConnectMilliseconds = 5_000;
-
-/** What the driver knows of its session; its types and its manual leave these out (docs/decisions/0032). */
-interface Session {
-  processID: number;
-  secretKey: number;
-  ssl: boolean | ConnectionOptions;
-  sslNegotiation: 'postgres' | 'direct';
-}
 
 /** Request codes of the protocol (PostgreSQL manual, "Message Formats"). */
 const sslRequest = 80_877_103;
@@ -26,7 +19,7 @@ const cancelRequest = 80_877_102;
  */
 export async function cancelStatement(connection: Client): Promise<void> {
   const { host, port } = connection;
-  const session = connection as unknown as Session;
+  const session = pgSession(connection);
   const { processID, secretKey, ssl, sslNegotiation } = session;
   const signal = AbortSignal.timeout(databaseConnectMilliseconds);
   const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
@@ -49,7 +42,7 @@ export async function cancelStatement(connection: Client): Promise<void> {
   }
 }
 
-function startTls(socket: Socket, { ssl, sslNegotiation }: Session, host: string): Socket {
+function startTls(socket: Socket, { ssl, sslNegotiation }: PgSession, host: string): Socket {
   const stream = connectTls({
     // The driver hides the client's key from a spread.
     ...(typeof ssl === 'object' && { ...ssl, key: ssl.key }),

@@ -10,9 +10,18 @@ import {
   type QueryResultRow,
 } from 'pg';
 import type { Log } from '../shared/log';
-import { discardBroken, isReadTimeout, isSessionEnd, isUsable, serviceDialect } from './dialect';
+import {
+  connectionOf,
+  discardBroken,
+  isReadTimeout,
+  isSessionEnd,
+  isUsable,
+  releaseConnection,
+  reportStatement,
+  serviceDialect,
+} from './dialect';
 import { databaseConnectMilliseconds } from './cancel-statement';
-import type { Sql, SqlValue } from './sql';
+import { positioned, type Sql, type SqlValue } from './sql';
 import {
   choosePreparing,
   faultOfName,
@@ -24,6 +33,7 @@ import {
   type Preparing,
   type PreparingChoice,
 } from './prepared-statements';
+import { queryTimeout } from './undocumented-pg';
 
 /** Timeout of a request that waits for a connection of the pool; then it gets 503. */
 export const databaseAcquireMilliseconds = 5_000;
@@ -127,11 +137,6 @@ interface ConnectionSettings {
 /** The settings of each connection for `queryRows`. */
 const settingsOf = new WeakMap<Client, ConnectionSettings>();
 
-/** The connection of a transaction, for COPY; of a pool, a free one, which the caller releases. */
-export function connectionOf(db: Database): Promise<Client> {
-  return (db.client as Knex.Client).acquireConnection() as Promise<Client>;
-}
-
 /**
  * Executes a statement, and returns its rows.
  * @param db - a pool, or a transaction
@@ -163,10 +168,8 @@ function execute<Row>(
   isPrepared: boolean,
   milliseconds?: number,
 ): Promise<Executed<Row>> {
-  const { client, isTransaction = false } = db as { client: Knex.Client; isTransaction?: boolean };
-  const position = (text: string) => client.positionBindings(text) as string;
-  const prepared = isPrepared && !isTransaction ? prepareStatement(sql, position) : undefined;
-  return executeStatement(db, prepared ?? { text: position(sql) }, bindings, milliseconds);
+  const prepared = isPrepared && !db.isTransaction ? prepareStatement(sql) : undefined;
+  return executeStatement(db, prepared ?? { text: positioned(sql) }, bindings, milliseconds);
 }
 
 /** Puts the statement, without its values, before the message, as knex does. */
@@ -187,7 +190,6 @@ async function executeStatement<Row>(
   bindings: readonly SqlValue[],
   milliseconds?: number,
 ): Promise<Executed<Row>> {
-  const client = db.client as Knex.Client;
   if (db.isTransaction && (db as Knex.Transaction).isCompleted())
     throw new Error('The transaction has ended.');
   const connection = await connectionOf(db);
@@ -196,13 +198,12 @@ async function executeStatement<Row>(
   const prepared = settings.preparesStatements && 'name' in statement ? statement : undefined;
   let fault: NameFault | undefined;
   try {
-    // Tests count the statements that knex reports.
-    client.emit('query', { sql: text, bindings });
-    const query: QueryConfig & { query_timeout?: number } = {
+    reportStatement(db, text, bindings);
+    const query: QueryConfig = {
       name: prepared?.name,
       text,
       values: bindings as unknown[],
-      query_timeout: milliseconds ?? settings.queryMilliseconds,
+      ...queryTimeout(milliseconds ?? settings.queryMilliseconds),
     };
     return await connection.query<Row & QueryResultRow>(query);
   } catch (error) {
@@ -210,7 +211,7 @@ async function executeStatement<Row>(
     fault = prepared && faultOfName(error);
     if (!fault) throw withStatement(error, text);
   } finally {
-    await client.releaseConnection(connection);
+    await releaseConnection(db, connection);
   }
   if (fault === 'lost') {
     settings.preparesStatements = false;

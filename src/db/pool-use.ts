@@ -1,16 +1,7 @@
-import type { Knex } from 'knex';
-
 export interface PoolUse {
   used: number;
   free: number;
   waiting: number;
-}
-
-/** Returns the use of a pool now; zeros once it is closed. */
-export function poolUse({ client }: { client: Knex.Client }): PoolUse {
-  const { pool } = client;
-  if (!pool || !('numUsed' in pool)) return { used: 0, free: 0, waiting: 0 };
-  return { used: pool.numUsed(), free: pool.numFree(), waiting: pool.numPendingAcquires() };
 }
 
 /** The use of a pool in another thread, in shared memory. */

@@ -1,6 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Client, DatabaseError, QueryConfig } from 'pg';
 import { databaseConnectMilliseconds } from './cancel-statement';
+import { positioned } from './sql';
+import { pgSession, queryTimeout } from './undocumented-pg';
 
 /** Whether a pool prepares statements; `if kept`: each new connection finds out whether they are kept for it. */
 export type Preparing = boolean | 'if kept';
@@ -27,8 +29,7 @@ export async function choosePreparing(connection: Client, preparing: Preparing):
   try {
     // A pooler makes up the number of the process that it tells its client.
     const [session] = await ask<{ pid: number }>(connection, { text: 'select pg_backend_pid() as pid' });
-    const { processID } = connection as unknown as { processID: number };
-    return session!.pid === processID ? isDirect : await askPooler(connection);
+    return session!.pid === pgSession(connection).processID ? isDirect : await askPooler(connection);
   } catch (error) {
     if ((error as Partial<DatabaseError>).severity !== 'ERROR') throw error;
     await ask(connection, { text: 'rollback' });
@@ -49,7 +50,7 @@ async function askPooler(connection: Client): Promise<PreparingChoice> {
 }
 
 async function ask<Row extends object>(connection: Client, statement: QueryConfig): Promise<Row[]> {
-  const limited = { ...statement, query_timeout: databaseConnectMilliseconds };
+  const limited = { ...statement, ...queryTimeout(databaseConnectMilliseconds) };
   return (await connection.query<Row>(limited)).rows;
 }
 
@@ -70,18 +71,11 @@ export const preparedStatementsMax = 200;
 /** The prepared statements by their text with `?`. */
 const preparedStatements = new Map<string, PreparedStatement>();
 
-/**
- * Names a statement.
- * @param position - makes the text with `$1` of the one with `?`
- * @returns the same for the same text; undefined for another text once there are `preparedStatementsMax`
- */
-export function prepareStatement(
-  sql: string,
-  position: (sql: string) => string,
-): PreparedStatement | undefined {
+/** Names a statement. @returns the same for the same text; undefined for another text once there are `preparedStatementsMax` */
+export function prepareStatement(sql: string): PreparedStatement | undefined {
   const known = preparedStatements.get(sql);
   if (known || preparedStatements.size >= preparedStatementsMax) return known;
-  return keepStatement({ sql, text: position(sql), replaced: 0 });
+  return keepStatement({ sql, text: positioned(sql), replaced: 0 });
 }
 
 /**

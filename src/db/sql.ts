@@ -51,3 +51,9 @@ export function listOf(parts: readonly Sql[]): Sql {
     bindings: parts.flatMap(({ bindings }) => bindings),
   };
 }
+
+/** Returns the text for the driver: `$1` for the first `?`, and so on. `\?` is the operator `?`, as in knex. */
+export function positioned(text: string): string {
+  let count = 0;
+  return text.replaceAll(/\\?\?/g, (found) => (found === '?' ? `$${++count}` : '?'));
+}

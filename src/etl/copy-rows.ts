@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
-import { connectionOf } from '../db/database';
+import { connectionOf } from '../db/dialect';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { ObjectStore } from '../storage/object-store';
 import type { FeedRecord, RecordPlace } from '../feed-format/read/extract';

@@ -1,7 +1,7 @@
 import { createApp } from '../app';
 import type { Config } from '../config';
 import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
-import { poolUse } from '../db/pool-use';
+import { poolUse } from '../db/dialect';
 import { readsThrough } from '../db/reads';
 import { Replica } from '../db/replica';
 import { openEtlThread } from '../runs/etl-thread';

@@ -1,7 +1,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import { workerData } from 'piscina';
 import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
-import { poolUse, SharedPoolUse } from '../db/pool-use';
+import { poolUse } from '../db/dialect';
+import { SharedPoolUse } from '../db/pool-use';
 import { createLog } from '../shared/log';
 import type { Claim } from './claims.repository';
 import { openObjectStore, type StoreConfig } from '../storage/open-store';

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
-import { connectionOf, type Database } from '../../src/db/database';
+import type { Database } from '../../src/db/database';
+import { connectionOf } from '../../src/db/dialect';
 import { productLayout, takeWorkingCopy, writeBack } from '../../src/db/layout/product-layout';
 
 /** Tells whether Citus distributes `products`. */

@@ -2,7 +2,7 @@ import { databaseTimeouts } from '../../src/db/transaction';
 import type { AddressInfo } from 'node:net';
 import { createApp, type App } from '../../src/app';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { poolUse } from '../../src/db/pool-use';
+import { poolUse } from '../../src/db/dialect';
 import type { EtlThread } from '../../src/runs/etl-thread';
 import { streamRejects } from '../../src/runs/rejects';
 import { planFeed } from '../../src/runs/plan-feed';

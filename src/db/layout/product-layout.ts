@@ -1,5 +1,5 @@
-import type { Knex } from 'knex';
-import { connectionOf, type Database } from '../database';
+import type { Database } from '../database';
+import { connectionOf, poolIdentity, releaseConnection } from '../dialect';
 import { distributedLayout } from './distributed';
 import { localProducts, tablesSql, type DistributedTables } from './distributed-tables';
 import type { ProductLayout, ProductOperations } from './layout-interface';
@@ -7,17 +7,17 @@ import { plainLayout } from './plain';
 
 export { partnerName } from './plain';
 
-/** By the settings of a pool, which its transactions share. */
+/** By the identity of a pool. */
 const layouts = new WeakMap<object, Promise<ProductLayout>>();
 
 /** Reads how `products` is stored, once for each pool. @param db - a pool, or a transaction */
 export function productLayout(db: Database): Promise<ProductLayout> {
-  const { config } = db.client as Knex.Client;
-  const known = layouts.get(config);
+  const pool = poolIdentity(db);
+  const known = layouts.get(pool);
   if (known) return known;
   const layout = readLayout(db);
-  layouts.set(config, layout);
-  layout.catch(() => layouts.delete(config));
+  layouts.set(pool, layout);
+  layout.catch(() => layouts.delete(pool));
   return layout;
 }
 
@@ -28,7 +28,7 @@ async function readLayout(db: Database): Promise<ProductLayout> {
     const { rows } = await connection.query<DistributedTables>(tablesSql);
     return rows[0] ? distributedLayout(rows[0]) : plainLayout;
   } finally {
-    await (db.client as Knex.Client).releaseConnection(connection);
+    await releaseConnection(db, connection);
   }
 }
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import { changeRows, connectionOf, queryRows } from '../../db/database';
+import { changeRows, queryRows } from '../../db/database';
+import { connectionOf } from '../../db/dialect';
 import { sql } from '../../db/sql';
 import { to as copyTo } from 'pg-copy-streams';
 import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
