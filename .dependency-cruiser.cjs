@@ -51,7 +51,7 @@ const rooms = {
   provenance: ['shared', 'db', 'storage', 'feed-format', 'http', 'etl'],
   retention: ['shared', 'db', 'storage', 'partners', 'etl', 'provenance'],
   health: ['shared', 'db', 'http'],
-  docs: ['http'],
+  docs: ['shared', 'http'],
   webhooks: ['shared', 'db', 'events', 'http', 'feeds', 'jobs', 'orders', 'partners', 'sources'],
   telemetry: ['shared', 'db', 'storage', 'http', 'health', 'runs', 'sources', 'webhooks'],
   cli: ['shared', 'feed-format'],

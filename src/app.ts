@@ -1,41 +1,42 @@
 import type { Socket } from 'node:net';
+import type { Express } from 'express';
 import type { Document } from 'openapi-backend';
 import document from '../generated/openapi.json';
-import { analyticsHandlers } from './analytics/analytics.handlers';
+import { analyticsOperations } from './analytics/analytics.handlers';
 import type { Config } from './config';
 import type { Database, DatabaseAddress } from './db/database';
 import { readsFrom, type Reads } from './db/reads';
-import { servicePages } from './docs/service-pages';
-import { feedChecks, feedHandlers } from './feeds/feeds.handlers';
+import { openPages } from './docs/pages';
+import { feedOperations } from './feeds/feeds.handlers';
 import { createUploadLimits } from './feeds/upload-form';
-import { healthHandlers } from './health/health.handlers';
-import { formatChecks, formatHandlers, formatRules } from './formats/formats.handlers';
-import type { AllChecks, Handlers } from './http/contract';
+import { healthOperations } from './health/health.handlers';
+import { formatOperations } from './formats/formats.handlers';
+import { createApplication } from './http/application';
+import type { Operations } from './http/contract';
+import { openOperations } from './http/operations';
 import { InFlight } from './http/in-flight';
+import { readerOfPuts } from './http/read-as-put';
 import { limitRate, type RateLimit } from './http/rate-limit';
 import { RequestLog, type HttpRefusal, type RequestRecord } from './http/request-log';
-import { createPipeline } from './http/pipeline';
-import type { HandleRequest } from './http/server';
 import { delayWrongKeys, type DelayWrongKey } from './http/wrong-keys';
-import { jobChecks, jobHandlers } from './jobs/jobs.handlers';
+import { jobOperations } from './jobs/jobs.handlers';
 import { JobChanges } from './jobs/job-changes';
 import type { Authenticate } from './shared/caller';
 import type { Log } from './shared/log';
-import { orderChecks, orderHandlers } from './orders/orders.handlers';
-import { partnerChecks, partnerHandlers } from './partners/partners.handlers';
-import { historyHandlers } from './products/history.handlers';
-import { provenanceHandlers } from './provenance/provenance.handlers';
-import { productChecks } from './products/products.checks';
-import { productHandlers } from './products/products.handlers';
-import { sourceChecks, sourceHandlers, sourceRules } from './sources/sources.handlers';
-import { runChecks, runHandlers } from './runs/runs.handlers';
+import { orderOperations } from './orders/orders.handlers';
+import { partnerOperations } from './partners/partners.handlers';
+import { historyOperations } from './products/history.handlers';
+import { provenanceOperations } from './provenance/provenance.handlers';
+import { productOperations } from './products/products.handlers';
+import { sourceOperations } from './sources/sources.handlers';
+import { runOperations } from './runs/runs.handlers';
 import type { RunWorker } from './runs/worker';
-import { queueChecks, queueHandlers } from './runs/queue.handlers';
+import { queueOperations } from './runs/queue.handlers';
 import type { SecretBox } from './shared/secret-box';
 import { concurrentDownloadsMax, TransferLimit } from './shared/transfer-limit';
 import type { ObjectStore } from './storage/object-store';
 import { concurrentRejectsMax } from './runs/rejects';
-import { webhookChecks, webhookHandlers } from './webhooks/webhooks.handlers';
+import { webhookOperations } from './webhooks/webhooks.handlers';
 
 interface AppDependencies {
   config: Pick<Config, 'uploadBytesMax' | 'defaultCurrency' | 'servicePages' | 'concurrentUploads'> & {
@@ -66,14 +67,14 @@ interface AppDependencies {
 
 /** The HTTP application, not listening yet. */
 export interface App {
-  handle: HandleRequest;
+  application: Express;
   /** Logs requests rejected by the HTTP server before routing. */
   logRefusal: (socket: Socket, refusal: HttpRefusal) => void;
   /** Rejects new requests. @returns when the last request in progress has ended */
   drain(): Promise<void>;
 }
 
-/** Composes the application. @throws when document and handlers do not match */
+/** Composes the application. @throws Error when the document has no operation that is registered, or pages are not built */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
   const {
     config,
@@ -98,8 +99,8 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
 
   const uploadLimits = createUploadLimits(config.concurrentUploads);
   const downloads = new TransferLimit({ capacity: concurrentDownloads, what: 'downloads' });
-  const handlers: Handlers = {
-    ...feedHandlers(
+  const operations: Operations = {
+    ...feedOperations(
       {
         db,
         claims,
@@ -110,56 +111,46 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
       },
       downloads,
     ),
-    ...jobHandlers(db, changes),
-    ...runHandlers(
+    ...jobOperations(db, changes),
+    ...runOperations(
       { db, changes, worker },
       new TransferLimit({ capacity: concurrentRejects, what: 'downloads of rejects' }),
     ),
-    ...queueHandlers(db),
-    ...partnerHandlers(db),
-    ...formatHandlers(db),
-    ...sourceHandlers(db, secretBox),
-    ...productHandlers(db, reads, downloads),
-    ...historyHandlers(reads),
-    ...orderHandlers(db, config.defaultCurrency),
-    ...provenanceHandlers(db, objectStore),
-    ...analyticsHandlers(reads),
-    ...webhookHandlers(db),
-    ...healthHandlers(address),
+    ...queueOperations(db),
+    ...partnerOperations(db),
+    ...formatOperations(db),
+    ...sourceOperations(db, secretBox),
+    ...productOperations(db, reads, downloads),
+    ...historyOperations(reads),
+    ...orderOperations(db, config.defaultCurrency),
+    ...provenanceOperations(db, objectStore),
+    ...analyticsOperations(reads),
+    ...webhookOperations(db),
+    ...healthOperations(address),
   };
-  const checks: AllChecks = {
-    ...feedChecks(db),
-    ...partnerChecks,
-    ...formatChecks,
-    ...sourceChecks,
-    ...jobChecks,
-    ...runChecks,
-    ...queueChecks,
-    ...productChecks(reads),
-    ...orderChecks(db),
-    ...webhookChecks,
-  };
-  const staticFiles = config.servicePages ? servicePages() : undefined;
-  const shownPaths = [...Object.keys(document.paths), ...(staticFiles?.keys() ?? [])];
+  const pages = config.servicePages ? openPages() : undefined;
+  const shownPaths = [...Object.keys(document.paths), ...(pages?.paths ?? [])];
   const requestLog = new RequestLog(log, shownPaths, observeRequest);
-  const route = await createPipeline({
-    document: document as unknown as Document,
-    handlers,
-    checks,
-    rules: { ...formatRules, ...sourceRules },
-    staticFiles,
+  const openApi = await openOperations(document as unknown as Document, operations, config.uploadBytesMax);
+  const service = {
+    openLog: (id: string) => log.child({ request_id: id }),
+    isDraining: () => draining,
+    readAsPut: readerOfPuts(openApi),
+    inFlight,
+  };
+  const application = createApplication({
+    openApi,
+    pages: pages?.serve,
     authenticate,
     delayWrongKey,
     countRequest: limitRate(config.rateLimit),
-    uploadBytesMax: config.uploadBytesMax,
-    verifyResponses,
-    isDraining: () => draining,
-    log,
+    service,
     requestLog,
+    verifyResponses,
   });
 
   return {
-    handle: (request, response) => inFlight.track(route(request, response)),
+    application,
     logRefusal: (socket, refusal) => requestLog.refused(socket, refusal),
     drain() {
       draining = true;

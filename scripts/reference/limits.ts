@@ -5,7 +5,7 @@ import { wrongKeyLimits } from '../../src/http/wrong-keys';
 import { queuedRunAttempts } from '../../src/runs/run-target.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
 import { jsonBodyBytes, jsonDepth } from '../../src/http/json-body';
-import { multipartOverheadBytes, formFieldBytes, formParts } from '../../src/http/multipart';
+import { multipartOverheadBytes, formParts } from '../../src/http/multipart';
 import document from '../../generated/openapi.json';
 import { fetchesPerPartner } from '../../src/sources/claims.repository';
 import { fetchLimits } from '../../src/sources/fetch-source';
@@ -74,7 +74,7 @@ const groups: Record<string, Row[]> = {
     ],
     [
       'Form without its file; parts; one field',
-      `${bytes(multipartOverheadBytes)}; ${formParts}; ${bytes(formFieldBytes)}`,
+      `${bytes(multipartOverheadBytes)}; ${formParts}; ${bytes(document.components.schemas.SentDefinition.maxLength)}`,
       '413; 400; 422',
       'A form of this service has at most six parts.',
     ],

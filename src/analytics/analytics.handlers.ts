@@ -2,13 +2,13 @@ import type { Knex } from 'knex';
 import type { Reads } from '../db/reads';
 import { inSnapshot } from '../db/transaction';
 import { ageSecondsMaxOf } from '../http/caching';
-import { defaulted, type Handlers } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import type { Caller } from '../shared/caller';
 import { revenueShare, salesByPartner, salesOverTime, type SalesFilter } from './analytics.repository';
 
-export function analyticsHandlers(
+export function analyticsOperations(
   reads: Reads,
-): Pick<Handlers, 'getSalesByPartner' | 'getSalesOverTime' | 'getRevenueShare'> {
+): OperationsOf<'getSalesByPartner' | 'getSalesOverTime' | 'getRevenueShare'> {
   /** Reads figures from one snapshot, as recent as the request requires. */
   const readFigures = <T>(
     headers: { 'Cache-Control'?: string },
@@ -16,28 +16,34 @@ export function analyticsHandlers(
   ): Promise<T> => reads(ageSecondsMaxOf(headers), (db) => inSnapshot(db, read));
 
   return {
-    async getSalesByPartner({ query, headers, caller, reply }) {
-      return reply(200, {
-        analytics_type: 'sales_by_partner',
-        results: await readFigures(headers, (trx) => salesByPartner(trx, filter(caller, query))),
-      });
+    getSalesByPartner: {
+      async handle({ query, headers, caller, reply }) {
+        return reply(200, {
+          analytics_type: 'sales_by_partner',
+          results: await readFigures(headers, (trx) => salesByPartner(trx, filter(caller, query))),
+        });
+      },
     },
 
-    async getSalesOverTime({ query, headers, caller, reply }) {
-      const grain = defaulted(query.grain);
-      return reply(200, {
-        analytics_type: 'sales_over_time',
-        grain,
-        results: await readFigures(headers, (trx) => salesOverTime(trx, grain, filter(caller, query))),
-      });
+    getSalesOverTime: {
+      async handle({ query, headers, caller, reply }) {
+        const grain = defaulted(query.grain);
+        return reply(200, {
+          analytics_type: 'sales_over_time',
+          grain,
+          results: await readFigures(headers, (trx) => salesOverTime(trx, grain, filter(caller, query))),
+        });
+      },
     },
 
-    async getRevenueShare({ query, headers, caller, reply }) {
-      const shares = await readFigures(headers, (trx) => revenueShare(trx, filter(caller, query)));
-      return reply(200, {
-        analytics_type: 'revenue_share',
-        results: shares.map((share) => ({ ...share, revenue_pct: Number(share.revenue_pct) })),
-      });
+    getRevenueShare: {
+      async handle({ query, headers, caller, reply }) {
+        const shares = await readFigures(headers, (trx) => revenueShare(trx, filter(caller, query)));
+        return reply(200, {
+          analytics_type: 'revenue_share',
+          results: shares.map((share) => ({ ...share, revenue_pct: Number(share.revenue_pct) })),
+        });
+      },
     },
   };
 }

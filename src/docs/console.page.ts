@@ -1,18 +1,5 @@
 /** Addresses of views have at most five segments below /console; of more, the console says that there is no such page. */
-const depthMax = 16;
-
-/**
- * Lists the addresses of the console's views: `/console`, and all below it, each also with a slash at its end.
- * @returns each with the way back to the root, for proxies that add a path prefix
- */
-export function consoleAddresses(): { path: string; toRoot: string }[] {
-  return Array.from({ length: depthMax + 1 }, (_, depth) => `/console${'/*'.repeat(depth)}`).flatMap(
-    (path, depth) => [
-      { path, toRoot: '../'.repeat(depth) || './' },
-      { path: `${path}/`, toRoot: '../'.repeat(depth + 1) },
-    ],
-  );
-}
+export const consoleDepthMax = 17;
 
 /**
  * Renders the shell of the console, without inline scripts or styles.

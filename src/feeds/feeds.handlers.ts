@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
-import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { idempotencyKeyOf, replayedHeader, requireUnclaimed } from '../idempotency/idempotency.service';
 import { EncodedFile } from '../http/encoded-file';
 import { selectBytes } from '../http/range-request';
@@ -23,7 +23,7 @@ import type { ByteRange } from '../storage/object-store';
 import { findFeedPosition, listFeeds, type FeedPosition, type FeedRow } from './feeds.repository';
 import { getFeed, openFeedFile, requireRawFile } from './feeds.service';
 import { receiveUpload, type UploadContext } from './receive-feed';
-import { admitUpload, uploadFields, type UploadAdmission } from './upload-form';
+import { admitUpload, type UploadAdmission } from './upload-form';
 
 declare module '../http/contract' {
   interface CheckResults {
@@ -31,13 +31,12 @@ declare module '../http/contract' {
   }
 }
 
-/** Handles uploads, inspections, lists and downloads of feeds. `downloads` limits raw files. */
-export function feedHandlers(
+/** The operations on feeds. `downloads` limits raw files. */
+export function feedOperations(
   context: Omit<UploadContext, 'caller' | 'log'> &
     Pick<UploadAdmission, 'uploadLimits'> & { defaultCurrency: string },
   downloads: TransferLimit,
-): Pick<
-  Handlers,
+): OperationsOf<
   | 'uploadFeed'
   | 'listFeeds'
   | 'getFeed'
@@ -47,97 +46,111 @@ export function feedHandlers(
   | 'inspectFeed'
 > {
   return {
-    async uploadFeed({ form, headers, caller, refusal, log, reply, readAsPut }) {
-      const key = idempotencyKeyOf({ caller, headers });
-      await requireUnclaimed(context.db, key);
-      const outcome = await admitUpload(
-        form,
-        { ...context, caller, refusal, readAsPut },
-        uploadFields,
-        (feed) => receiveUpload(feed, key, { ...context, caller, log }),
-      );
-      const { responseBody } = outcome;
-      return reply(201, responseBody, {
-        Location: `/feeds/${responseBody.feed_id}`,
-        ...replayedHeader(outcome),
-      });
+    uploadFeed: {
+      async handle({ form, headers, caller, refusal, log, reply, readAsPut }) {
+        const key = idempotencyKeyOf({ caller, headers });
+        await requireUnclaimed(context.db, key);
+        const admission = { ...context, caller, refusal, readAsPut, hasDefaultFormat: true };
+        const outcome = await admitUpload(form, admission, (feed) =>
+          receiveUpload(feed, key, { ...context, caller, log }),
+        );
+        const { responseBody } = outcome;
+        return reply(201, responseBody, {
+          Location: `/feeds/${responseBody.feed_id}`,
+          ...replayedHeader(outcome),
+        });
+      },
     },
 
-    async listFeeds({ query, checked, caller, reply }) {
-      const timeOf = (text?: string) => (text === undefined ? undefined : new Date(text));
-      const page = await listFeeds(context.db, {
-        scope: caller.partnerName,
-        partnerName: query.partner_name && (await storedPartnerName(context.db, query.partner_name)),
-        status: query.status,
-        uploadedFrom: timeOf(query.uploaded_from),
-        uploadedTo: timeOf(query.uploaded_to),
-        after: checked,
-        limit: defaulted(query.limit),
-      });
-      return reply(200, {
-        count: page.items.length,
-        items: page.items.map(listedFeedBody),
-        next_cursor: page.nextCursor,
-      });
+    listFeeds: {
+      check: ({ query, caller }) => resolveFeedCursor(context.db, query.cursor, caller.partnerName),
+      async handle({ query, checked, caller, reply }) {
+        const timeOf = (text?: string) => (text === undefined ? undefined : new Date(text));
+        const page = await listFeeds(context.db, {
+          scope: caller.partnerName,
+          partnerName: query.partner_name && (await storedPartnerName(context.db, query.partner_name)),
+          status: query.status,
+          uploadedFrom: timeOf(query.uploaded_from),
+          uploadedTo: timeOf(query.uploaded_to),
+          after: checked,
+          limit: defaulted(query.limit),
+        });
+        return reply(200, {
+          count: page.items.length,
+          items: page.items.map(listedFeedBody),
+          next_cursor: page.nextCursor,
+        });
+      },
     },
 
-    async getFeed({ path, caller, reply }) {
-      const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
-      return reply(200, feedBody(feed));
+    getFeed: {
+      async handle({ path, caller, reply }) {
+        const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
+        return reply(200, feedBody(feed));
+      },
     },
 
-    async downloadFeedFile({ path, headers, caller, client, refusal, reply }) {
-      const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
-      requireRawFile(feed);
-      const sizeBytes = feed.size_bytes;
-      const entityTag = `"${feed.sha256.toString('hex')}"`;
-      const selected = selectBytes(headers, { entityTag, sizeBytes });
-      const copyHeaders = { ETag: entityTag, 'Cache-Control': 'private, no-cache' as const };
-      if (selected === 'not_modified') return reply(304, undefined, copyHeaders);
-      if (selected === 'unsatisfiable') {
-        const detail = `The requested range is not within the ${sizeBytes} bytes of the file.`;
-        return reply(416, { detail }, { 'Content-Range': `bytes */${sizeBytes}` });
-      }
-      const fileHeaders = {
-        ...copyHeaders,
-        'Repr-Digest': `sha-256=:${feed.sha256.toString('base64')}:`,
-        'Accept-Ranges': 'bytes' as const,
-        'Content-Disposition': contentDisposition(feed.filename),
-      };
-      const range = selected === 'all' ? undefined : selected;
-      const content = await downloads.open({ ...holderOf(caller, feed.partner_name), client, refusal }, () =>
-        openFeedFile(context.objectStore, feed, range),
-      );
-      const file = new EncodedFile(content, await rawCharset(feed, content, range));
-      if (!range) return reply(200, file, { ...fileHeaders, 'Content-Length': sizeBytes });
-      const { start, end } = range;
-      return reply(206, file, {
-        ...fileHeaders,
-        'Content-Length': end - start + 1,
-        'Content-Range': `bytes ${start}-${end}/${sizeBytes}`,
-      });
+    downloadFeedFile: {
+      async handle({ path, headers, caller, client, refusal, reply }) {
+        const feed = await getFeed(context.db, path.feed_id, caller.partnerName);
+        requireRawFile(feed);
+        const sizeBytes = feed.size_bytes;
+        const entityTag = `"${feed.sha256.toString('hex')}"`;
+        const selected = selectBytes(headers, { entityTag, sizeBytes });
+        const copyHeaders = { ETag: entityTag, 'Cache-Control': 'private, no-cache' as const };
+        if (selected === 'not_modified') return reply(304, undefined, copyHeaders);
+        if (selected === 'unsatisfiable') {
+          const detail = `The requested range is not within the ${sizeBytes} bytes of the file.`;
+          return reply(416, { detail }, { 'Content-Range': `bytes */${sizeBytes}` });
+        }
+        const fileHeaders = {
+          ...copyHeaders,
+          'Repr-Digest': `sha-256=:${feed.sha256.toString('base64')}:`,
+          'Accept-Ranges': 'bytes' as const,
+          'Content-Disposition': contentDisposition(feed.filename),
+        };
+        const range = selected === 'all' ? undefined : selected;
+        const content = await downloads.open(
+          { ...holderOf(caller, feed.partner_name), client, refusal },
+          () => openFeedFile(context.objectStore, feed, range),
+        );
+        const file = new EncodedFile(content, await rawCharset(feed, content, range));
+        if (!range) return reply(200, file, { ...fileHeaders, 'Content-Length': sizeBytes });
+        const { start, end } = range;
+        return reply(206, file, {
+          ...fileHeaders,
+          'Content-Length': end - start + 1,
+          'Content-Range': `bytes ${start}-${end}/${sizeBytes}`,
+        });
+      },
     },
 
-    async getFeedProfile({ reply }) {
-      return Promise.resolve(reply(200, feedProfile(context.uploadBytesMax)));
+    getFeedProfile: {
+      async handle({ reply }) {
+        return Promise.resolve(reply(200, feedProfile(context.uploadBytesMax)));
+      },
     },
 
-    async downloadFeedTemplate({ query, caller, reply }) {
-      const partnerName = query.partner_name && (await storedPartnerName(context.db, query.partner_name));
-      const isForeign = partnerName && caller.partnerName !== null && caller.partnerName !== partnerName;
-      const owner = isForeign ? undefined : (partnerName ?? caller.partnerName ?? undefined);
-      const format = query.format ? await getFormatOfQuery(context.db, query.format, owner) : undefined;
-      const file = Readable.from([feedTemplate(format?.definition)], { objectMode: false });
-      return reply(200, new EncodedFile(file, format?.definition.encoding ?? 'utf-8'), {
-        'Content-Disposition': 'attachment; filename="feed-template.csv"',
-      });
+    downloadFeedTemplate: {
+      async handle({ query, caller, reply }) {
+        const partnerName = query.partner_name && (await storedPartnerName(context.db, query.partner_name));
+        const isForeign = partnerName && caller.partnerName !== null && caller.partnerName !== partnerName;
+        const owner = isForeign ? undefined : (partnerName ?? caller.partnerName ?? undefined);
+        const format = query.format ? await getFormatOfQuery(context.db, query.format, owner) : undefined;
+        const file = Readable.from([feedTemplate(format?.definition)], { objectMode: false });
+        return reply(200, new EncodedFile(file, format?.definition.encoding ?? 'utf-8'), {
+          'Content-Disposition': 'attachment; filename="feed-template.csv"',
+        });
+      },
     },
 
-    async inspectFeed({ form, caller, refusal, reply, readAsPut }) {
-      const { db, uploadBytesMax, uploadLimits, defaultCurrency } = context;
-      const admission = { db, caller, uploadLimits, refusal, readAsPut };
-      const inspection = await inspectFeed(form, uploadBytesMax, admission, defaultCurrency);
-      return reply(200, inspectionBody(inspection));
+    inspectFeed: {
+      async handle({ form, caller, refusal, reply, readAsPut }) {
+        const { db, uploadBytesMax, uploadLimits, defaultCurrency } = context;
+        const admission = { db, caller, uploadLimits, refusal, readAsPut };
+        const inspection = await inspectFeed(form, uploadBytesMax, admission, defaultCurrency);
+        return reply(200, inspectionBody(inspection));
+      },
     },
   };
 }
@@ -151,13 +164,6 @@ async function rawCharset(
   if (encoding === null) return 'utf-8';
   if (isGzipName(filename)) return null;
   return range ? encoding : charsetOf(content, encoding);
-}
-
-/** Checks that precede the 422s: an unknown cursor (400). */
-export function feedChecks(db: Database) {
-  return {
-    listFeeds: ({ query, caller }) => resolveFeedCursor(db, query.cursor, caller.partnerName),
-  } satisfies Checks;
 }
 
 /** @throws invalid_query if the cursor is not the id of a feed */

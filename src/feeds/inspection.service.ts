@@ -15,7 +15,7 @@ import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } 
 import type { FeedInspection, InspectionDoubt, StatedEncoding } from './inspection';
 import { readBeginning, type FileBeginning } from './inspected-beginning';
 import type { IncomingFile } from './receive-feed';
-import { admitUpload, type FormFields, type UploadAdmission } from './upload-form';
+import { admitUpload, type UploadAdmission } from './upload-form';
 
 /**
  * Inspects the file of an upload form without storing it.
@@ -24,12 +24,12 @@ import { admitUpload, type FormFields, type UploadAdmission } from './upload-for
 export async function inspectFeed(
   body: MultipartBody,
   fileBytesMax: number,
-  admission: UploadAdmission,
+  admission: Omit<UploadAdmission, 'hasDefaultFormat'>,
   defaultCurrency: string,
 ): Promise<FeedInspection> {
   // Without `format`, the file is to be described as it is.
-  const fields: FormFields = { loadFields: ['format', 'mode'], hasDefaultFormat: false };
-  return admitUpload(body, admission, fields, async ({ file, options: { mode }, form }) => {
+  const asked = { ...admission, hasDefaultFormat: false };
+  return admitUpload(body, asked, async ({ file, options: { mode }, form }) => {
     const beginning = await readBeginning(file, fileBytesMax);
     const { format } = await form.finish();
     return inspectFile(file, beginning, {

@@ -1,18 +1,13 @@
 import type { Database } from '../db/database';
 import { invalidShape, requestTimedOut, type ServiceError, type ShapeError } from '../shared/errors';
-import {
-  loadFieldNames,
-  loadFields,
-  loadOptionsOf,
-  type LoadChoice,
-  type LoadField,
-} from '../feed-format/load-options';
+import { loadOptionsOf, type LoadChoice } from '../feed-format/load-options';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
 import { defaultFormatName } from '../formats/formats.repository';
 import { dependsOnPartner, findUploadFormat, withColumns } from '../formats/find-format';
 import type { ReadAsPut } from '../http/contract';
-import { formFieldBytes, type FormPart, type MultipartBody } from '../http/multipart';
-import { parsePartnerName } from '../partners/partner-name';
+import type { FormFields } from '../http/form-fields';
+import type { FormPart, MultipartBody } from '../http/multipart';
+import { reservedNameError } from '../partners/partner-name';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { holderOf, requirePartner, type Caller } from '../shared/caller';
 import { half } from '../shared/concurrency-limit';
@@ -52,21 +47,22 @@ export function createUploadLimits(concurrentUploads: number): UploadLimits {
   };
 }
 
-/** The fields of a form, besides `partner_name`, `file` and `format_definition`; other parts are ignored. */
-export interface FormFields {
-  loadFields: readonly LoadField[];
-  /** Whether a form without `format` has the partner's `default`. */
-  hasDefaultFormat: boolean;
-}
-
-/** The fields of an upload. */
-export const uploadFields: FormFields = { loadFields: loadFieldNames, hasDefaultFormat: true };
+/** The fields that say how the file is loaded, which they must precede, with their members of the choice. */
+const choices: Readonly<Record<string, keyof LoadChoice>> = {
+  mode: 'mode',
+  format: 'formatName',
+  collection: 'collection',
+  max_skipped_percent: 'maxSkippedPercent',
+  max_price_jump_percent: 'maxPriceJumpPercent',
+};
 
 export interface UploadAdmission extends Pick<TransferRequest, 'refusal'> {
   db: Database;
   caller: Caller;
   uploadLimits: UploadLimits;
   readAsPut: ReadAsPut;
+  /** Whether a form without `format` has the partner's `default`. */
+  hasDefaultFormat: boolean;
 }
 
 /**
@@ -77,13 +73,12 @@ export interface UploadAdmission extends Pick<TransferRequest, 'refusal'> {
  *   errors of the body and of `receive`
  */
 export async function admitUpload<T>(
-  { parts, sender: client, announcedBytes = Infinity, abort }: MultipartBody,
+  { parts, fields, sender: client, announcedBytes = Infinity, abort }: MultipartBody,
   admission: UploadAdmission,
-  fields: FormFields,
   receive: (feed: FormFeed) => Promise<T>,
 ): Promise<T> {
   const { caller, uploadLimits, refusal } = admission;
-  const form = new UploadForm(parts, admission, fields);
+  const form = new UploadForm(parts, fields, admission);
   const evict = () => abort(requestTimedOut());
   const formRequest = { ...holderOf(caller), client, refusal };
   const askedAt = performance.now();
@@ -121,8 +116,8 @@ class UploadForm implements UnfinishedForm {
 
   constructor(
     private readonly parts: AsyncGenerator<FormPart, void>,
-    private readonly admission: Pick<UploadAdmission, 'db' | 'caller' | 'readAsPut'>,
     private readonly fields: FormFields,
+    private readonly admission: Pick<UploadAdmission, 'db' | 'caller' | 'readAsPut' | 'hasDefaultFormat'>,
   ) {}
 
   get hasDefinition(): boolean {
@@ -170,11 +165,8 @@ class UploadForm implements UnfinishedForm {
 
   /** Adds a part. @returns the file part, whose content the caller reads. @throws partner_not_allowed */
   private async take(part: FormPart): Promise<IncomingFile | undefined> {
-    const ownField = this.fields.loadFields.find((name) => name === part.name);
-    const parseLoadField = ownField && loadFields[ownField];
-    const isDefinition = part.name === definitionField;
-    const precedesFile = isDefinition || parseLoadField !== undefined;
-    if (part.name !== 'partner_name' && part.name !== 'file' && !precedesFile) return undefined;
+    // Other parts are ignored.
+    if (!this.fields.has(part.name)) return undefined;
     const loc = ['body', part.name];
     const input = part.kind === 'field' ? part.value : (part.fileName ?? null);
     if (this.seen.has(part.name)) {
@@ -194,28 +186,37 @@ class UploadForm implements UnfinishedForm {
       });
     } else if (part.kind === 'file' || part.value === null) {
       this.errors.push({ type: 'string_type', loc, msg: 'Input should be a valid string', input });
-    } else if (precedesFile && this.seen.has('file')) {
+    } else if (part.name !== 'partner_name' && this.seen.has('file')) {
       this.isUnreadable = true;
       this.errors.push({ type: 'field_after_file', loc, msg: 'Field must precede file', input });
-    } else if (isDefinition) {
-      if (part.isTooLong) this.refuseFormat([tooLong(loc, part.value)]);
-      else this.definitionText = part.value;
-    } else if (parseLoadField) {
-      // None of them admits a text as long as the longest field.
-      const parsed = parseLoadField(part.value);
-      if ('type' in parsed) this.errors.push({ ...parsed, loc });
-      else this.choice = { ...this.choice, ...parsed };
-    } else {
-      const name = parsePartnerName(part.value);
-      if (typeof name !== 'string') this.errors.push(name);
-      else if (part.isTooLong) this.errors.push(tooLong(loc, part.value));
-      else {
-        const storedName = await storedPartnerName(this.admission.db, name);
-        requirePartner(this.admission.caller.partnerName, storedName);
-        this.partnerName = storedName;
-      }
-    }
+    } else await this.takeField(part.name, part.value, part.isTooLong);
     return undefined;
+  }
+
+  /** Adds a field. @throws partner_not_allowed */
+  private async takeField(name: string, text: string, isCut: boolean): Promise<void> {
+    const { db, caller } = this.admission;
+    const isDefinition = name === definitionField;
+    const read = this.fields.read(name, text);
+    // The definition alone may be as long as a field can be, in bytes.
+    if (isCut && (isDefinition || 'value' in read))
+      this.refuse(name, tooLong(name, text, this.fields.bytesMax));
+    else if ('error' in read) this.refuse(name, read.error);
+    else if (isDefinition) this.definitionText = text;
+    else if (name !== 'partner_name') this.choice = { ...this.choice, [choices[name]!]: read.value };
+    else {
+      const partnerName = read.value as string;
+      const reserved = reservedNameError(partnerName, text);
+      if (reserved) return this.refuse(name, reserved);
+      const storedName = await storedPartnerName(db, partnerName);
+      requirePartner(caller.partnerName, storedName);
+      this.partnerName = storedName;
+    }
+  }
+
+  private refuse(name: string, error: ShapeError): void {
+    this.errors.push(error);
+    if (name === definitionField) this.isUnreadable = true;
   }
 
   /** The errors of the form; undefined if both parts are valid. */
@@ -235,7 +236,7 @@ class UploadForm implements UnfinishedForm {
     if (this.definitionText !== undefined) return this.definedFormat(this.definitionText);
     const { db, caller } = this.admission;
     const options = loadOptionsOf(this.choice);
-    if (options.formatName === null && !this.fields.hasDefaultFormat) return null;
+    if (options.formatName === null && !this.admission.hasDefaultFormat) return null;
     const partnerName = this.partnerName ?? caller.partnerName ?? undefined;
     if (partnerName === undefined && (await dependsOnPartner(db, options.formatName))) return 'undecided';
     const found = await findUploadFormat(db, partnerName, options);
@@ -267,12 +268,12 @@ class UploadForm implements UnfinishedForm {
 }
 
 /** @param input - the beginning of the field */
-const tooLong = (loc: string[], input: string): ShapeError => ({
+const tooLong = (name: string, input: string, bytesMax: number): ShapeError => ({
   type: 'string_too_long',
-  loc,
-  msg: `String should have at most ${formFieldBytes} bytes`,
+  loc: ['body', name],
+  msg: `String should have at most ${bytesMax} bytes`,
   input,
-  ctx: { max_length: formFieldBytes },
+  ctx: { max_length: bytesMax },
 });
 
 /** Reads the content of a part that is no field of the form. */

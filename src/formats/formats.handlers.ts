@@ -3,7 +3,7 @@ import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { builtInFormats, findBuiltInFormat } from '../feed-format/built-in-formats';
 import { definitionFaults } from '../feed-format/format-faults';
-import { defaulted, type Checks, type Handlers, type Rules } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { parsePartnerName } from '../partners/partner-name';
 import { requireKeyInUse } from '../keys/keys.repository';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
@@ -23,76 +23,78 @@ import {
 } from './formats.repository';
 
 type Format = components['schemas']['Format'];
-type FormatHandlers = Pick<Handlers, 'listFormats' | 'getFormat' | 'replaceFormat' | 'deleteFormat'>;
+type FormatHandlers = OperationsOf<'listFormats' | 'getFormat' | 'replaceFormat' | 'deleteFormat'>;
 
-/** Handles the operations on formats. */
-export function formatHandlers(db: Database): FormatHandlers {
+/** The operations on formats. */
+export function formatOperations(db: Database): FormatHandlers {
   return {
-    async listFormats({ query, caller, reply }) {
-      const limit = defaulted(query.limit);
-      const partnerName = query.partner_name && (await storedPartnerName(db, query.partner_name));
-      const after = positionOf(query.cursor);
-      const builtIn = partnerName === undefined ? builtInAfter(after) : [];
-      const own = await listPartnerFormats(db, {
-        scope: caller.partnerName,
-        partnerName,
-        after: typeof after === 'string' ? undefined : after,
-        limit,
-      });
-      const found = builtIn.length + (own[0]?.found ?? 0);
-      const page = toPage([...builtIn, ...own.map(formatBody)], limit, cursorOf, found);
-      return reply(200, { count: page.items.length, items: page.items, next_cursor: page.nextCursor });
+    listFormats: {
+      check({ query: { cursor } }) {
+        requireNameCursor(cursor);
+      },
+      async handle({ query, caller, reply }) {
+        const limit = defaulted(query.limit);
+        const partnerName = query.partner_name && (await storedPartnerName(db, query.partner_name));
+        const after = positionOf(query.cursor);
+        const builtIn = partnerName === undefined ? builtInAfter(after) : [];
+        const own = await listPartnerFormats(db, {
+          scope: caller.partnerName,
+          partnerName,
+          after: typeof after === 'string' ? undefined : after,
+          limit,
+        });
+        const found = builtIn.length + (own[0]?.found ?? 0);
+        const page = toPage([...builtIn, ...own.map(formatBody)], limit, cursorOf, found);
+        return reply(200, { count: page.items.length, items: page.items, next_cursor: page.nextCursor });
+      },
     },
 
-    async getFormat({ path, caller, reply }) {
-      const { format } = await getFormat(db, path, caller.partnerName);
-      return reply(200, formatBody(format));
+    getFormat: {
+      async handle({ path, caller, reply }) {
+        const { format } = await getFormat(db, path, caller.partnerName);
+        return reply(200, formatBody(format));
+      },
     },
 
-    async replaceFormat({ path, body, caller, reply }) {
-      // The rule has checked it.
-      const partnerName = await storedPartnerName(db, parsePartnerName(path.partner_name) as string);
-      requirePartner(caller.partnerName, partnerName);
-      const format = await inTransaction(db, 'request', async (trx) => {
-        const partnerId = await getOrInsertPartner(trx, partnerName);
-        await requireKeyInUse(trx, caller);
-        const isStored = await upsertFormat(trx, partnerId, { name: path.format_name, definition: body });
-        if (!isStored) throw tooManyFormats(partnerName, formatsMax);
-        return findFormat(trx, partnerId, path.format_name);
-      });
-      return reply(200, formatBody(format!));
+    replaceFormat: {
+      /** The names in the path, and what a schema cannot say about a definition. */
+      rule({ path: { partner_name: partnerName = '', format_name: formatName = '' }, body }) {
+        const faults: ShapeError[] = [];
+        const partner = parsePartnerName(partnerName);
+        if (typeof partner !== 'string') faults.push({ ...partner, loc: ['path', 'partner_name'] });
+        if (findBuiltInFormat(formatName)) {
+          const msg = 'Input should not be the name of a built-in format';
+          faults.push({ type: 'reserved_name', loc: ['path', 'format_name'], msg, input: formatName });
+        }
+        return [...faults, ...definitionFaults(body), ...constantFaults(body)];
+      },
+      async handle({ path, body, caller, reply }) {
+        // The rule has checked it.
+        const partnerName = await storedPartnerName(db, parsePartnerName(path.partner_name) as string);
+        requirePartner(caller.partnerName, partnerName);
+        const format = await inTransaction(db, 'request', async (trx) => {
+          const partnerId = await getOrInsertPartner(trx, partnerName);
+          await requireKeyInUse(trx, caller);
+          const isStored = await upsertFormat(trx, partnerId, { name: path.format_name, definition: body });
+          if (!isStored) throw tooManyFormats(partnerName, formatsMax);
+          return findFormat(trx, partnerId, path.format_name);
+        });
+        return reply(200, formatBody(format!));
+      },
     },
 
-    async deleteFormat({ path, caller, reply }) {
-      const { partnerId, format } = await getFormat(db, path, caller.partnerName);
-      const source = await inTransaction(db, 'request', (trx) =>
-        deleteFormat(trx, partnerId, format.format_name),
-      );
-      if (source !== undefined) throw formatInUse(source);
-      return reply(200, formatBody(format));
+    deleteFormat: {
+      async handle({ path, caller, reply }) {
+        const { partnerId, format } = await getFormat(db, path, caller.partnerName);
+        const source = await inTransaction(db, 'request', (trx) =>
+          deleteFormat(trx, partnerId, format.format_name),
+        );
+        if (source !== undefined) throw formatInUse(source);
+        return reply(200, formatBody(format));
+      },
     },
   };
 }
-
-export const formatChecks = {
-  listFormats({ query: { cursor } }) {
-    requireNameCursor(cursor);
-  },
-} satisfies Checks;
-
-export const formatRules = {
-  /** The names in the path, and what a schema cannot say about a definition. */
-  replaceFormat({ path: { partner_name: partnerName = '', format_name: formatName = '' }, body }) {
-    const faults: ShapeError[] = [];
-    const partner = parsePartnerName(partnerName);
-    if (typeof partner !== 'string') faults.push({ ...partner, loc: ['path', 'partner_name'] });
-    if (findBuiltInFormat(formatName)) {
-      const msg = 'Input should not be the name of a built-in format';
-      faults.push({ type: 'reserved_name', loc: ['path', 'format_name'], msg, input: formatName });
-    }
-    return [...faults, ...definitionFaults(body), ...constantFaults(body)];
-  },
-} satisfies Rules;
 
 /** @throws partner_not_found, format_not_found */
 async function getFormat(

@@ -1,17 +1,19 @@
 import { type DatabaseAddress, clientConfig } from '../db/database';
-import type { Handlers } from '../http/contract';
+import type { OperationsOf } from '../http/contract';
 import { Client } from 'pg';
 
 /** Makes the handler that checks the database of this address. */
-export function healthHandlers(address: DatabaseAddress): Pick<Handlers, 'getHealth'> {
+export function healthOperations(address: DatabaseAddress): OperationsOf<'getHealth'> {
   // Concurrent callers, who need no key, share one check and its connection.
   let check: Promise<boolean> | undefined;
   const isReachable = () => (check ??= isDatabaseReachable(address).finally(() => (check = undefined)));
   return {
-    async getHealth({ reply }) {
-      return (await isReachable())
-        ? reply(200, { status: 'ok', database: 'connected' })
-        : reply(200, { status: 'error', database: 'unreachable' });
+    getHealth: {
+      async handle({ reply }) {
+        return (await isReachable())
+          ? reply(200, { status: 'ok', database: 'connected' })
+          : reply(200, { status: 'error', database: 'unreachable' });
+      },
     },
   };
 }

@@ -84,9 +84,6 @@ export interface Call<O extends OperationId> {
 /** Translates a call for the domain, and its result into a reply. */
 type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>>;
 
-/** A handler for every operation; a missing or unknown one does not compile. */
-export type Handlers = { [O in OperationId]: Handler<O> };
-
 type PublicOperation = 'getHealth';
 
 /** The input of a check: query values, declared headers and JSON body as sent, and the caller. */
@@ -103,25 +100,39 @@ export interface RuledRequest {
   body: unknown;
 }
 
-/**
- * Rules of operations that the schemas of the document cannot express. Their errors are reported together with those of the
- * schemas: a rule has to expect a body of any shape.
- */
-export type Rules = { [O in OperationId]?: (request: RuledRequest) => ShapeError[] };
-
 /** Results of checks that handlers reuse, by operation; domains add theirs. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- domains add to it
 export interface CheckResults {}
 
+/** Finds a 400, which precedes the 422s: it gets the raw request and throws errors of the domain. */
 type Check<O> = (
   request: RawRequest,
 ) => O extends keyof CheckResults ? Promise<CheckResults[O]> : Promise<void> | void;
 
-/** Checks of operations whose 400 precedes the 422s: they get the raw request and throw errors of the domain. */
-export type Checks = { [O in Exclude<OperationId, PublicOperation>]?: Check<O> };
+/**
+ * Finds what the schemas of the document cannot express. Its errors are reported together with those of the schemas: it has to
+ * expect a body of any shape.
+ */
+type Rule = (request: RuledRequest) => ShapeError[];
 
-/** The checks of all domains; those with a result are required. */
-export type AllChecks = Checks & Required<Pick<Checks, keyof CheckResults>>;
+/** What the service does for an operation. */
+interface RegisteredOperation<O extends OperationId> {
+  check?: Check<O>;
+  rule?: Rule;
+  handle: Handler<O>;
+}
+
+type Registration<O extends OperationId> = O extends PublicOperation
+  ? Pick<RegisteredOperation<O>, 'handle'>
+  : O extends keyof CheckResults
+    ? RegisteredOperation<O> & { check: Check<O> }
+    : RegisteredOperation<O>;
+
+/** Every operation of the document; a missing or unknown one does not compile. */
+export type Operations = { [O in OperationId]: Registration<O> };
+
+/** The operations of a domain. */
+export type OperationsOf<O extends OperationId> = Pick<Operations, O>;
 
 /** Returns a parameter that has a default in the document, and therefore a value. */
 export function defaulted<T>(value: T | undefined): T {

@@ -7,6 +7,9 @@ const retryAfterSeconds = 5;
 
 /** The status of each error code; a code without an entry does not compile. */
 const statusOf: Record<ErrorCode, number> = {
+  route_not_found: 404,
+  method_not_allowed: 405,
+  not_acceptable: 406,
   malformed_request: 400,
   invalid_feed_file: 400,
   invalid_query: 400,
@@ -78,11 +81,16 @@ export function errorReply(error: unknown): Reply {
       });
     case 'revert_conflicts':
       return makeReply(status, { detail: expected.message, conflicts: expected.data.conflicts });
+    case 'method_not_allowed': {
+      const allow = expected.data.allowedMethods!.join(', ');
+      return makeReply(status, { detail: expected.message }, { Allow: allow });
+    }
     case 'rate_limited':
     case 'unavailable': {
       const seconds = expected.data.retryAfterSeconds ?? retryAfterSeconds;
       return makeReply(status, { detail: expected.message }, { 'Retry-After': seconds });
     }
+    case 'not_acceptable':
     case 'read_only_key':
     case 'partner_not_allowed':
       return makeReply(status, { detail: expected.message }, { 'x-error-code': expected.code });

@@ -4,61 +4,50 @@ import type { Log } from '../shared/log';
 import { makeReply, type ReadAsPut } from './contract';
 import type { Exchange } from './exchange';
 import type { MultipartBody } from './multipart';
+import type { SentValues } from './shape-errors';
 import { readerOf } from './slow-client';
 import type { Peer } from '../shared/stall-detector';
-
-/** What the pipeline has read and validated. */
-interface CallValues {
-  path: Record<string, string>;
-  query: Record<string, unknown>;
-  headers: Record<string, string | undefined>;
-  body: object | undefined;
-  sentBody: object | undefined;
-  form: MultipartBody | undefined;
-  checked: unknown;
-}
 
 /**
  * The `Call` of a handler; the validators guarantee its types. A class, for the same reason as `Exchange`. Handlers take functions
  * out of it, so that these are no methods.
  */
 export class HandlerCall {
-  readonly path: CallValues['path'];
-  readonly query: CallValues['query'];
-  readonly headers: CallValues['headers'];
-  readonly body: CallValues['body'];
-  readonly sentBody: CallValues['sentBody'];
-  readonly form: CallValues['form'];
-  readonly checked: CallValues['checked'];
+  readonly path: SentValues['path'];
+  readonly query: Record<string, unknown>;
+  readonly headers: SentValues['headers'];
+  readonly body: object | undefined;
+  readonly sentBody: object | undefined;
+  readonly checked: unknown;
   readonly caller: Caller | undefined;
   readonly key: KeyInUse | undefined;
+  readonly readAsPut: ReadAsPut;
   readonly requestId: string;
   readonly refusal: () => ServiceError | undefined;
   readonly isAborted: () => boolean;
   readonly reply = makeReply;
-  readonly readAsPut: ReadAsPut;
 
+  /** @param form - of an operation with one */
   constructor(
     private readonly exchange: Exchange,
-    values: CallValues,
-    { isDraining, readAsPut }: { isDraining: () => boolean; readAsPut: ReadAsPut },
+    readonly form: MultipartBody | undefined,
   ) {
-    this.path = values.path;
-    this.query = values.query;
-    this.headers = values.headers;
-    this.body = values.body;
-    this.sentBody = values.sentBody;
-    this.form = values.form;
-    this.checked = values.checked;
-    this.caller = exchange.caller;
+    const { sent, caller, keyCheck } = exchange;
+    this.path = sent.path;
+    this.query = exchange.typedQuery;
+    this.headers = sent.headers;
+    this.body = exchange.body;
+    this.sentBody = sent.body;
+    this.checked = exchange.checked;
+    this.caller = caller;
     this.requestId = exchange.requestId;
-    this.key = exchange.keyCheck;
-    this.readAsPut = readAsPut;
+    this.key = keyCheck;
+    this.readAsPut = exchange.readAsPut;
     const { socket } = exchange.request;
     this.refusal = () => {
       if (this.key?.isGone()) return unauthorized();
       if (socket.destroyed) return unavailable('the client disconnected');
-      return isDraining() ? unavailable('the process is shutting down') : undefined;
+      return exchange.isDraining ? unavailable('the process is shutting down') : undefined;
     };
     this.isAborted = () => this.refusal() !== undefined;
   }

@@ -3,6 +3,7 @@ import type { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import busboy from 'busboy';
 import { fileTooLarge, malformedRequest, ServiceError, unauthorized } from '../shared/errors';
+import type { FormFields } from './form-fields';
 import type { KeyCheck } from './key-check';
 import { askForBody, hasBody } from './request-body';
 import { Delimiters } from './multipart-delimiters';
@@ -11,9 +12,6 @@ import type { Peer } from '../shared/stall-detector';
 
 /** Maximum size of a form without its file. */
 export const multipartOverheadBytes = 1024 * 1024;
-
-/** Maximum size of a form field, as it is sent. */
-export const formFieldBytes = 64 * 1024;
 
 /** Maximum number of parts of a form. */
 export const formParts = 100;
@@ -35,6 +33,7 @@ export type FormPart =
 export interface MultipartBody {
   /** Can be iterated once; the rest of the body is discarded after an early end. */
   parts: AsyncGenerator<FormPart, void>;
+  fields: FormFields;
   sender: Peer;
   /** `Content-Length`; undefined if the client does not tell. */
   announcedBytes: number | undefined;
@@ -49,12 +48,15 @@ export interface MultipartBody {
  */
 export function openMultipart(
   request: IncomingMessage,
+  fields: FormFields,
   fileBytesMax: number,
   keyCheck?: KeyCheck,
 ): MultipartBody {
   const abortion = new AbortController();
+  const limits = { fieldBytesMax: fields.bytesMax, fileBytesMax };
   return {
-    parts: readMultipart(request, fileBytesMax, abortion.signal, keyCheck),
+    parts: readMultipart(request, limits, abortion.signal, keyCheck),
+    fields,
     sender: senderOf(request),
     announcedBytes: announcedBytesOf(request),
     abort: (error) => abortion.abort(error),
@@ -64,7 +66,7 @@ export function openMultipart(
 /** @throws malformed_request, too_large, request_timeout, unauthorized, the signal's reason; also from the content of a file */
 async function* readMultipart(
   request: IncomingMessage,
-  fileBytesMax: number,
+  { fieldBytesMax, fileBytesMax }: { fieldBytesMax: number; fileBytesMax: number },
   signal: AbortSignal,
   keyCheck: KeyCheck | undefined,
 ): AsyncGenerator<FormPart, void> {
@@ -74,7 +76,7 @@ async function* readMultipart(
   if (request.destroyed) throw clientGone();
   const bodyBytesMax = fileBytesMax + multipartOverheadBytes;
   if ((announcedBytesOf(request) ?? 0) > bodyBytesMax) throw fileTooLarge(fileBytesMax);
-  const form = openForm(request);
+  const form = openForm(request, fieldBytesMax);
   const delimiters = new Delimiters(boundaryOf(request));
   const queue: FormPart[] = [];
   const state: { failure?: ServiceError; finished: boolean } = { finished: false };
@@ -177,13 +179,13 @@ function announcedBytesOf({ headers }: IncomingMessage): number | undefined {
   return length === undefined ? undefined : Number(length);
 }
 
-function openForm(request: IncomingMessage): busboy.Busboy {
+function openForm(request: IncomingMessage, fieldBytesMax: number): busboy.Busboy {
   try {
     return busboy({
       headers: request.headers,
       defParamCharset: 'utf8',
       // A value of exactly this size counts as truncated.
-      limits: { parts: formParts, fieldSize: formFieldBytes + 1 },
+      limits: { parts: formParts, fieldSize: fieldBytesMax + 1 },
     });
   } catch (error) {
     // No boundary.

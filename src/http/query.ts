@@ -28,13 +28,13 @@ export function typedQuery(
   return typed;
 }
 
-function toTyped(text: string, type: Parameter['schema']['type']): string | number | boolean | object {
-  if (type === 'integer') return toInteger(text);
+/** Converts a text to its type in the document; one that is none becomes an object, which no schema of texts admits. */
+export function toTyped(text: string, type: Parameter['schema']['type']): string | number | boolean | object {
+  if (type === 'integer') return toNumber(text, /^-?\d+$/);
+  if (type === 'number') return toNumber(text, /^\d{1,12}(?:\.\d{1,12})?$/);
   if (type !== 'boolean') return text;
   return text === 'true' || (text === 'false' ? false : {});
 }
 
-/** Parses digits only: openapi-backend's validator also accepts `1e1` and ` 5 `, but no object. */
-function toInteger(text: string): number | object {
-  return /^-?\d+$/.test(text) ? Number(text) : {};
-}
+/** Returns the number of a text in plain notation: JavaScript also reads `1e1`, ` 5 ` and `0x5`. */
+const toNumber = (text: string, form: RegExp): number | object => (form.test(text) ? Number(text) : {});

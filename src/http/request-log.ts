@@ -65,7 +65,7 @@ interface HandledRequest {
   status: number;
   error?: unknown;
   /** The source of the response failed midway. */
-  truncated: boolean;
+  truncated?: boolean;
 }
 
 /** A log line: a request, or a rejection before routing. */
@@ -94,8 +94,6 @@ interface Connection {
 
 /** Errors of replies that were not thrown. */
 const statusCodeNames: Record<number, string> = {
-  404: 'route_not_found',
-  405: 'method_not_allowed',
   416: 'range_not_satisfiable',
 };
 

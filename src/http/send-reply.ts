@@ -8,6 +8,7 @@ import type { Reply } from './contract';
 import { EncodedFile } from './encoded-file';
 import type { Exchange } from './exchange';
 import type { KeyCheck } from './key-check';
+import { withParameterHeaders } from './unknown-parameters';
 
 /** Size of the pieces in which a stream is sent; progress of a client is measured per piece. */
 const responsePieceBytes = 32 * 1024;
@@ -24,8 +25,19 @@ export interface PreparedReply {
   payload: string | Buffer | Readable | undefined;
 }
 
-/** Serializes a reply. @throws when a JSON body cannot be serialized */
-export function prepareReply(reply: Reply, mediaType: string): PreparedReply {
+/**
+ * Serializes a reply.
+ * @param isVerified - validates it against the document, for tests
+ * @throws when a JSON body cannot be serialized, or the document does not have the reply
+ */
+export function prepareReply(
+  made: Reply,
+  { found: operation, unknownParameters: unknown }: Exchange,
+  isVerified: boolean,
+): PreparedReply {
+  const reply = unknown ? withParameterHeaders(made, unknown) : made;
+  if (isVerified) operation?.checkReply(reply);
+  const mediaType = operation?.mediaTypeOf(reply.status) ?? 'application/json';
   const { body } = reply;
   if (body instanceof EncodedFile) return { reply, mediaType, charset: body.charset, payload: body.content };
   if (body === undefined || body instanceof Readable || Buffer.isBuffer(body))
@@ -33,30 +45,33 @@ export function prepareReply(reply: Reply, mediaType: string): PreparedReply {
   return { reply, mediaType, payload: stringifyJson(body as object) };
 }
 
-type SentExchange = Pick<Exchange, 'request' | 'response' | 'log' | 'keyCheck'>;
-
 /**
- * Sends a reply and waits until it is handed over.
- * @returns false if the stream has failed midway, also logged: the connection is destroyed so that clients detect truncation
+ * Sends a reply, waits until it is handed over, and ends the request. If the stream fails midway, the connection is destroyed so
+ * that clients detect truncation; that is logged.
+ * @param error - the reason of the reply, for the log
  */
 export async function sendReply(
-  exchange: SentExchange,
+  exchange: Exchange,
   { reply, mediaType, charset = 'utf-8', payload }: PreparedReply,
-  requestId: string,
-): Promise<boolean> {
+  error?: unknown,
+): Promise<void> {
   const { request, response } = exchange;
   response.statusCode = reply.status;
+  // At shutdown, Node closes idle connections only; clients would reuse those with a request in progress.
+  if (exchange.isDraining) response.setHeader('Connection', 'close');
   for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, String(value));
-  response.setHeader('x-request-id', requestId);
   // A 304 must not overwrite the cached header (RFC 9111, section 3.2), and has no content that is encoded.
   if (reply.status === 304)
     for (const name of ['Content-Security-Policy', 'Content-Encoding']) response.removeHeader(name);
   if (payload) setContentType(response, mediaType, charset);
-  if (payload instanceof Readable) return sendStream(exchange, payload);
-  if (payload) response.setHeader('Content-Length', Buffer.byteLength(payload));
-  response.end(payload);
-  drainRequest(request);
-  return true;
+  let isWhole = true;
+  if (payload instanceof Readable) isWhole = await sendStream(exchange, payload);
+  else {
+    if (payload) response.setHeader('Content-Length', Buffer.byteLength(payload));
+    response.end(payload);
+    drainRequest(request);
+  }
+  exchange.end({ status: reply.status, error, truncated: !isWhole });
 }
 
 function setContentType(response: ServerResponse, mediaType: string, charset: string | null): void {
@@ -65,7 +80,7 @@ function setContentType(response: ServerResponse, mediaType: string, charset: st
 }
 
 async function sendStream(
-  { request, response, log, keyCheck }: SentExchange,
+  { request, response, log, keyCheck }: Exchange,
   payload: Readable,
 ): Promise<boolean> {
   drainRequest(request);
@@ -147,7 +162,7 @@ function inPieces(keyCheck: KeyCheck | undefined) {
 }
 
 /** Discards the rest of a request for a limited time. */
-function drainRequest(request: IncomingMessage): void {
+export function drainRequest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
   // A request whose body never comes may not close with its connection: the timer must not keep the process.
   const timer = setTimeout(() => request.destroy(), refusedBodyDrainMilliseconds).unref();

@@ -2,14 +2,16 @@ import {
   createServer,
   STATUS_CODES,
   type IncomingMessage,
+  type RequestListener,
   type Server,
   type ServerResponse,
 } from 'node:http';
 import type { Socket } from 'node:net';
-import { Router, type Request, type Response } from 'express';
+import type { Express, Request, Response } from 'express';
 import { requestTimedOut } from '../shared/errors';
 import { noteExpectation } from './request-body';
 import { requestIdOf, securityHeaders } from './common-headers';
+import { messagesOf } from './messages';
 import type { HttpRefusal } from './request-log';
 import { watchReader, requestIdleMilliseconds } from './slow-client';
 
@@ -33,11 +35,6 @@ export const responseIdleMillisecondsMax = 15 * 60_000;
  * our close.
  */
 export const keepAliveMilliseconds = 65_000;
-
-const securityEntries = Object.entries(securityHeaders);
-
-/** Handles a request; a throw is a fault of the application. */
-export type HandleRequest = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
 /** A rejection before routing; `error` is for the log. */
 interface Problem {
@@ -89,9 +86,9 @@ export interface ServerOptions {
   onRefusal?: (socket: Socket, refusal: HttpRefusal) => void;
 }
 
-/** Creates an HTTP server, not listening yet. Its own rejections have the form of the application's. */
+/** Creates the HTTP server of an application, not listening yet. Its own rejections have the form of the application's. */
 export function createHttpServer(
-  handle: HandleRequest,
+  application: Express,
   {
     idleMilliseconds = requestIdleMilliseconds,
     responseIdleMilliseconds = responseIdleMillisecondsMax,
@@ -113,21 +110,17 @@ export function createHttpServer(
       onRefusal(socket, { requestId, status, error, outcome });
     });
   };
-  const router = Router();
-  router.use((request: IncomingMessage, response: ServerResponse) => {
-    if (refused.has(request.socket)) return undefined;
+  const listener: RequestListener = (request, response) => {
+    if (refused.has(request.socket)) return;
     const refusal = refusalOf(request);
     if (refusal) return refuse(request.socket, refusal);
     noteResponse(request.socket, response);
-    for (const [name, value] of securityEntries) response.setHeader(name, value);
-    return handle(request, response);
-  });
-  // express' router without its application, whose response helpers take longer than the rest of a request.
-  const app = (request: IncomingMessage, response: ServerResponse) =>
-    router(request as Request, response as Response, () => response.destroy());
-
+    // It has no response to a target without a path, as `foo://bar`.
+    application(request as Request, response as Response, () => response.destroy());
+  };
   const server = createServer(
     {
+      ...messagesOf(application),
       // Node's own rejection has neither a body nor a request id.
       requireHostHeader: false,
       maxHeaderSize: headerBytes,
@@ -137,7 +130,7 @@ export function createHttpServer(
       requestTimeout: 0,
       keepAliveTimeout: keepAliveMilliseconds,
     },
-    app,
+    listener,
   );
   // `refusalOf` counts them; Node would silently drop the rest.
   server.maxHeadersCount = 0;
@@ -149,10 +142,10 @@ export function createHttpServer(
   });
   server.on('connection', (socket) => watchReader(socket, responseIdleMilliseconds));
   // Unknown expectations are ignored.
-  server.on('checkExpectation', app);
+  server.on('checkExpectation', listener);
   server.on('checkContinue', (request, response) => {
     noteExpectation(request, response);
-    app(request, response);
+    listener(request, response);
   });
   // Node would destroy the connection, and with it the responses to earlier requests.
   server.on('connect', (_request, socket: Socket) => refuse(socket, malformed));

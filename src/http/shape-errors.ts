@@ -1,13 +1,13 @@
 import type { ErrorObject } from 'ajv';
 import { invalidShape, ServiceError, type ShapeError } from '../shared/errors';
 
-/** The request as sent, by the first element of a location. */
+/** A request as it was sent, for checks, rules and errors. */
 export interface SentValues {
+  path: Record<string, string>;
   query: Record<string, unknown>;
-  path: Record<string, unknown>;
-  /** By the names in the document. */
-  header: object;
-  body: unknown;
+  /** The declared headers, by their names in the document. */
+  headers: Record<string, string | undefined>;
+  body: object | undefined;
 }
 
 /**
@@ -15,7 +15,7 @@ export interface SentValues {
  * @returns one entry per value, for the first violated rule, and one per missing value
  */
 export function toShapeErrors(errors: readonly ErrorObject[], sent: SentValues): ShapeError[] {
-  return onePerPlace(toEntries(errors, sent));
+  return onePerPlace(toEntries(errors, { ...sent, header: sent.headers }));
 }
 
 /** Keeps the first error of each value. */
@@ -51,7 +51,10 @@ function jsonPointer(steps: (string | number)[]): string {
   return steps.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
-function toEntries(errors: readonly ErrorObject[], sent: SentValues): ShapeError[] {
+/** The request by the first element of a location. */
+type Places = SentValues & { header: SentValues['headers'] };
+
+function toEntries(errors: readonly ErrorObject[], sent: Places): ShapeError[] {
   return errors.map((error) => {
     const loc = location(error.instancePath, sent);
     if (error.keyword === 'required') {
@@ -71,12 +74,12 @@ function toEntries(errors: readonly ErrorObject[], sent: SentValues): ShapeError
     }
     // A list that is too long is not returned.
     const input = ['maxItems', 'maxProperties'].includes(error.keyword) ? null : valueAt(loc, sent);
-    return { ...describe(error, loc), loc, input };
+    return { ...describe(error, loc, valueAt(loc, sent)), loc, input };
   });
 }
 
 /** Converts `/requestBody/items/0/quantity` to `body, items, 0, quantity`, with numbers for positions. */
-function location(instancePath: string, sent: SentValues): (string | number)[] {
+function location(instancePath: string, sent: Places): (string | number)[] {
   const loc: (string | number)[] = [];
   for (const segment of instancePath.split('/').slice(1)) {
     const name = segment.replaceAll('~1', '/').replaceAll('~0', '~');
@@ -88,11 +91,11 @@ function location(instancePath: string, sent: SentValues): (string | number)[] {
 }
 
 /** Finds the declared name: the validator has lower case. */
-function headerName(name: string, { header }: SentValues): string {
+function headerName(name: string, { header }: Places): string {
   return Object.keys(header).find((declared) => declared.toLowerCase() === name) ?? name;
 }
 
-function valueAt(loc: (string | number)[], sent: SentValues): unknown {
+function valueAt(loc: (string | number)[], sent: Places): unknown {
   let value: unknown = sent;
   for (const segment of loc) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, segment)) return null;
@@ -110,12 +113,16 @@ interface KeywordParams {
   allowedValues: unknown[];
 }
 
-function describe(error: ErrorObject, loc: (string | number)[]): Pick<ShapeError, 'type' | 'msg' | 'ctx'> {
+function describe(
+  error: ErrorObject,
+  loc: (string | number)[],
+  input: unknown,
+): Pick<ShapeError, 'type' | 'msg' | 'ctx'> {
   const keyword = error.keyword;
   const params = error.params as KeywordParams;
   switch (keyword) {
     case 'type':
-      return wrongType(params.type.split(',')[0]!, loc[0] !== 'body');
+      return wrongType(params.type.split(',')[0]!, loc[0] !== 'body', input);
     case 'minimum':
       return {
         type: 'greater_than_equal',
@@ -176,8 +183,15 @@ function describe(error: ErrorObject, loc: (string | number)[]): Pick<ShapeError
   }
 }
 
-function wrongType(type: string, isText: boolean): Pick<ShapeError, 'type' | 'msg'> {
+function wrongType(type: string, isText: boolean, input: unknown): Pick<ShapeError, 'type' | 'msg'> {
   switch (type) {
+    case 'number':
+      return typeof input === 'string'
+        ? {
+            type: 'float_parsing',
+            msg: 'Input should be a valid number, unable to parse string as a number',
+          }
+        : { type: 'float_type', msg: 'Input should be a valid number' };
     case 'integer':
       return isText
         ? {

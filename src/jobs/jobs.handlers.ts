@@ -3,7 +3,7 @@ import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { unavailable } from '../shared/errors';
 import type { RowIssue } from '../etl/row-issues';
-import { defaulted, type Checks, type Handlers, type RawRequest } from '../http/contract';
+import { defaulted, type OperationsOf, type RawRequest } from '../http/contract';
 import { entityTagOf, hasCopy } from '../http/caching';
 import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../shared/caller';
@@ -14,72 +14,85 @@ import { jobBody, runBody, runChangesBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
 import { listRunChanges, parseProductPosition } from './run-changes.service';
 
-/** Handlers of the operations that read jobs. */
-export function jobHandlers(
+/** The operations that read jobs. */
+export function jobOperations(
   db: Database,
   changes: JobChanges,
-): Pick<Handlers, 'getJob' | 'streamJobEvents' | 'listJobIssues' | 'listJobRuns' | 'listRunChanges'> {
+): OperationsOf<'getJob' | 'streamJobEvents' | 'listJobIssues' | 'listJobRuns' | 'listRunChanges'> {
   return {
-    async getJob({ path, headers, caller, isAborted, reply }) {
-      const { wait } = parsePrefer(headers.Prefer);
-      const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
-      let state: JobState | undefined;
-      for await (const next of statesOf(path.job_id, caller, deadline(seconds ?? 0, isAborted))) {
-        const isNew = state ? next.tag !== state.tag : hasEnded(next.job);
-        state = next;
-        if (headers['If-None-Match'] === undefined ? isNew : !hasCopy(headers, next.tag)) break;
-      }
-      const { job, tag } = state!;
-      const stateHeaders = {
-        ETag: tag,
-        'Cache-Control': 'private, no-cache' as const,
-        ...(seconds !== undefined && { 'Preference-Applied': `wait=${seconds}` }),
-      };
-      return reply(200, jobBody(job), stateHeaders);
+    getJob: {
+      async handle({ path, headers, caller, isAborted, reply }) {
+        const { wait } = parsePrefer(headers.Prefer);
+        const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
+        let state: JobState | undefined;
+        for await (const next of statesOf(path.job_id, caller, deadline(seconds ?? 0, isAborted))) {
+          const isNew = state ? next.tag !== state.tag : hasEnded(next.job);
+          state = next;
+          if (headers['If-None-Match'] === undefined ? isNew : !hasCopy(headers, next.tag)) break;
+        }
+        const { job, tag } = state!;
+        const stateHeaders = {
+          ETag: tag,
+          'Cache-Control': 'private, no-cache' as const,
+          ...(seconds !== undefined && { 'Preference-Applied': `wait=${seconds}` }),
+        };
+        return reply(200, jobBody(job), stateHeaders);
+      },
     },
 
-    async streamJobEvents({ path, headers, caller, isAborted, reply }) {
-      const lastTag = headers['Last-Event-ID'];
-      const state = stateOf(await getJob(db, path.job_id, caller.partnerName));
-      if (hasEnded(state.job) && state.tag === lastTag) return reply(204, undefined);
-      if (changes.isFull()) throw unavailable('too many waiters for changes of jobs');
-      const states = (isOver: () => boolean) => statesOf(path.job_id, caller, isOver);
-      const events = jobEvents(states, lastTag, isAborted);
-      return reply(200, Readable.from(events, { objectMode: false }), { 'X-Accel-Buffering': 'no' });
+    streamJobEvents: {
+      async handle({ path, headers, caller, isAborted, reply }) {
+        const lastTag = headers['Last-Event-ID'];
+        const state = stateOf(await getJob(db, path.job_id, caller.partnerName));
+        if (hasEnded(state.job) && state.tag === lastTag) return reply(204, undefined);
+        if (changes.isFull()) throw unavailable('too many waiters for changes of jobs');
+        const states = (isOver: () => boolean) => statesOf(path.job_id, caller, isOver);
+        const events = jobEvents(states, lastTag, isAborted);
+        return reply(200, Readable.from(events, { objectMode: false }), { 'X-Accel-Buffering': 'no' });
+      },
     },
 
-    async listJobIssues({ path, query, caller, reply }) {
-      const filter = { code: query.code, severity: query.severity };
-      const page = await listJobIssues(db, path.job_id, caller.partnerName, filter, {
-        limit: defaulted(query.limit),
-        cursor: query.cursor,
-      });
-      return reply(200, {
-        count: page.items.length,
-        items: page.items.map(issueBody),
-        next_cursor: page.nextCursor,
-        issue_counts: page.issueCounts,
-        issues_removed_at: page.issuesRemovedAt?.toISOString(),
-      });
+    listJobIssues: {
+      check: checkCursor,
+      async handle({ path, query, caller, reply }) {
+        const filter = { code: query.code, severity: query.severity };
+        const page = await listJobIssues(db, path.job_id, caller.partnerName, filter, {
+          limit: defaulted(query.limit),
+          cursor: query.cursor,
+        });
+        return reply(200, {
+          count: page.items.length,
+          items: page.items.map(issueBody),
+          next_cursor: page.nextCursor,
+          issue_counts: page.issueCounts,
+          issues_removed_at: page.issuesRemovedAt?.toISOString(),
+        });
+      },
     },
 
-    async listJobRuns({ path, query, caller, reply }) {
-      const page = await listJobRuns(db, path.job_id, caller.partnerName, {
-        limit: defaulted(query.limit),
-        cursor: query.cursor,
-      });
-      return reply(200, {
-        count: page.items.length,
-        items: page.items.map(runBody),
-        next_cursor: page.nextCursor,
-      });
+    listJobRuns: {
+      check: checkCursor,
+      async handle({ path, query, caller, reply }) {
+        const page = await listJobRuns(db, path.job_id, caller.partnerName, {
+          limit: defaulted(query.limit),
+          cursor: query.cursor,
+        });
+        return reply(200, {
+          count: page.items.length,
+          items: page.items.map(runBody),
+          next_cursor: page.nextCursor,
+        });
+      },
     },
 
-    async listRunChanges({ path, query, caller, reply }) {
-      const asked = { id: path.job_id, run: query.run, scope: caller.partnerName };
-      const page = { limit: defaulted(query.limit), cursor: query.cursor };
-      const { run, effects, nextCursor } = await listRunChanges(db, asked, page);
-      return reply(200, runChangesBody(run, effects, nextCursor));
+    listRunChanges: {
+      check: checkProductCursor,
+      async handle({ path, query, caller, reply }) {
+        const asked = { id: path.job_id, run: query.run, scope: caller.partnerName };
+        const page = { limit: defaulted(query.limit), cursor: query.cursor };
+        const { run, effects, nextCursor } = await listRunChanges(db, asked, page);
+        return reply(200, runChangesBody(run, effects, nextCursor));
+      },
     },
   };
 
@@ -115,12 +128,6 @@ const checkCursor = ({ query }: RawRequest) => {
 export const checkProductCursor = ({ query }: RawRequest) => {
   parseProductPosition(query.cursor);
 };
-
-export const jobChecks = {
-  listJobIssues: checkCursor,
-  listJobRuns: checkCursor,
-  listRunChanges: checkProductCursor,
-} satisfies Checks;
 
 /** Maps a row issue to its representation. */
 export function issueBody(issue: RowIssue): components['schemas']['RowIssue'] {

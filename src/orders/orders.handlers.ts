@@ -3,7 +3,7 @@ import { reservedNameError } from '../partners/partner-name';
 import { invalidCursor, invalidShape, orderWithoutItems } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { digestRequest, idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { orderBody } from './orders.body';
@@ -16,65 +16,65 @@ declare module '../http/contract' {
   }
 }
 
-/** Handles orders. @param defaultCurrency - the currency of products without one */
-export function orderHandlers(
+/** The operations on orders. @param defaultCurrency - the currency of products without one */
+export function orderOperations(
   db: Database,
   defaultCurrency: string,
-): Pick<Handlers, 'createOrder' | 'getOrder' | 'listOrders'> {
+): OperationsOf<'createOrder' | 'getOrder' | 'listOrders'> {
   const createOrder = createOrderBatcher(db, defaultCurrency);
   const createKeyedOrder = createKeyedOrderBatcher(db, defaultCurrency);
   return {
-    async createOrder({ body, sentBody, headers, caller, reply }) {
-      const reserved = reservedNameError(body.partner_name, (sentBody as typeof body).partner_name);
-      if (reserved) throw invalidShape([reserved]);
-      const request = {
-        partnerName: await storedPartnerName(db, body.partner_name),
-        customerReference: body.customer_reference ?? null,
-        items: body.items.map(({ product_id, quantity }) => ({ productId: product_id, quantity })),
-        scope: caller.partnerName,
-      };
-      // 403 precedes the errors of the idempotency key.
-      requirePartner(caller.partnerName, request.partnerName);
-      const key = idempotencyKeyOf({ caller, headers });
-      const outcome = key
-        ? await createKeyedOrder({ ...request, key, requestDigest: digestRequest('createOrder', sentBody) })
-        : { responseBody: await createOrder(request), replayed: false };
-      const { responseBody } = outcome;
-      return reply(201, responseBody, {
-        Location: `/orders/${responseBody.order_id}`,
-        ...replayedHeader(outcome),
-      });
+    createOrder: {
+      check({ body }) {
+        const items = (body as { items?: unknown } | undefined)?.items;
+        if (Array.isArray(items) && items.length === 0) throw orderWithoutItems();
+      },
+      async handle({ body, sentBody, headers, caller, reply }) {
+        const reserved = reservedNameError(body.partner_name, (sentBody as typeof body).partner_name);
+        if (reserved) throw invalidShape([reserved]);
+        const request = {
+          partnerName: await storedPartnerName(db, body.partner_name),
+          customerReference: body.customer_reference ?? null,
+          items: body.items.map(({ product_id, quantity }) => ({ productId: product_id, quantity })),
+          scope: caller.partnerName,
+        };
+        // 403 precedes the errors of the idempotency key.
+        requirePartner(caller.partnerName, request.partnerName);
+        const key = idempotencyKeyOf({ caller, headers });
+        const outcome = key
+          ? await createKeyedOrder({ ...request, key, requestDigest: digestRequest('createOrder', sentBody) })
+          : { responseBody: await createOrder(request), replayed: false };
+        const { responseBody } = outcome;
+        return reply(201, responseBody, {
+          Location: `/orders/${responseBody.order_id}`,
+          ...replayedHeader(outcome),
+        });
+      },
     },
 
-    async getOrder({ path, caller, reply }) {
-      return reply(200, orderBody(await getOrder(db, path.order_id, caller.partnerName)));
+    getOrder: {
+      async handle({ path, caller, reply }) {
+        return reply(200, orderBody(await getOrder(db, path.order_id, caller.partnerName)));
+      },
     },
 
-    async listOrders({ query, checked, caller, reply }) {
-      const page = await listOrders(db, {
-        scope: caller.partnerName,
-        partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
-        afterOrderId: checked,
-        limit: defaulted(query.limit),
-      });
-      return reply(200, {
-        count: page.items.length,
-        items: page.items.map(orderBody),
-        next_cursor: page.nextCursor,
-      });
+    listOrders: {
+      check: ({ query, caller }) => resolveOrderCursor(db, query.cursor, caller.partnerName),
+      async handle({ query, checked, caller, reply }) {
+        const page = await listOrders(db, {
+          scope: caller.partnerName,
+          partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
+          afterOrderId: checked,
+          limit: defaulted(query.limit),
+        });
+        return reply(200, {
+          count: page.items.length,
+          items: page.items.map(orderBody),
+          next_cursor: page.nextCursor,
+        });
+      },
     },
   };
-}
-
-/** Checks that precede the 422s: an order without items, an unknown cursor (400). */
-export function orderChecks(db: Database) {
-  return {
-    createOrder({ body }) {
-      const items = (body as { items?: unknown } | undefined)?.items;
-      if (Array.isArray(items) && items.length === 0) throw orderWithoutItems();
-    },
-    listOrders: ({ query, caller }) => resolveOrderCursor(db, query.cursor, caller.partnerName),
-  } satisfies Checks;
 }
 
 /** @throws invalid_query if the cursor is not the id of an order */

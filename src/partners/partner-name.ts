@@ -16,7 +16,7 @@ export function reservedNameError(name: string, input: unknown): ShapeError | un
 }
 
 /**
- * Validates the partner name of a form, trimmed, by the document's rule, as for JSON bodies.
+ * Validates the partner name of a path or a command, trimmed, by the document's rule for bodies.
  * @returns the name, or the error
  */
 export function parsePartnerName(text: string): string | ShapeError {

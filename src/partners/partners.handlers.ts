@@ -1,41 +1,42 @@
 import type { Database } from '../db/database';
-import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { invalidCursor } from '../shared/errors';
 import { requireNameCursor } from '../shared/pagination';
 import { parseAttentionCursor } from './attention';
 import { partnerBody } from './partners.body';
 import { getPartner, listPartners, listPartnersByAttention } from './partners.repository';
 
-/** Handles the operations that read partners. */
-export function partnerHandlers(db: Database): Pick<Handlers, 'listPartners' | 'getPartner'> {
+/** The operations that read partners. */
+export function partnerOperations(db: Database): OperationsOf<'listPartners' | 'getPartner'> {
   return {
-    async listPartners({ query, caller, reply }) {
-      const { q, cursor, attention } = query;
-      const filter = { scope: caller.partnerName, prefix: q?.normalize('NFC'), attention };
-      const limit = defaulted(query.limit);
-      const page = await (query.sort_by === 'attention'
-        ? listPartnersByAttention(db, { ...filter, after: positionOf(cursor), limit })
-        : listPartners(db, { ...filter, after: cursor, limit }));
-      return reply(200, {
-        count: page.items.length,
-        items: page.items.map(partnerBody),
-        next_cursor: page.nextCursor,
-      });
+    listPartners: {
+      check({ query: { cursor, sort_by: order } }) {
+        requireNameCursor(cursor);
+        const isPosition = cursor === undefined || parseAttentionCursor(cursor as string) !== undefined;
+        if (order === 'attention' && !isPosition) throw invalidCursor();
+      },
+      async handle({ query, caller, reply }) {
+        const { q, cursor, attention } = query;
+        const filter = { scope: caller.partnerName, prefix: q?.normalize('NFC'), attention };
+        const limit = defaulted(query.limit);
+        const page = await (query.sort_by === 'attention'
+          ? listPartnersByAttention(db, { ...filter, after: positionOf(cursor), limit })
+          : listPartners(db, { ...filter, after: cursor, limit }));
+        return reply(200, {
+          count: page.items.length,
+          items: page.items.map(partnerBody),
+          next_cursor: page.nextCursor,
+        });
+      },
     },
 
-    async getPartner({ path, caller, reply }) {
-      return reply(200, partnerBody(await getPartner(db, path.partner_name, caller.partnerName)));
+    getPartner: {
+      async handle({ path, caller, reply }) {
+        return reply(200, partnerBody(await getPartner(db, path.partner_name, caller.partnerName)));
+      },
     },
   };
 }
 
 const positionOf = (cursor: string | undefined) =>
   cursor === undefined ? undefined : parseAttentionCursor(cursor);
-
-export const partnerChecks = {
-  listPartners({ query: { cursor, sort_by: order } }) {
-    requireNameCursor(cursor);
-    const isPosition = cursor === undefined || parseAttentionCursor(cursor as string) !== undefined;
-    if (order === 'attention' && !isPosition) throw invalidCursor();
-  },
-} satisfies Checks;

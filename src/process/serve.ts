@@ -91,7 +91,7 @@ export async function serve(prepared: Prepared): Promise<string> {
     observeRequest: metrics?.observeRequest,
   });
   const { connectionsMax, shutdownSeconds } = config;
-  const server = createHttpServer(app.handle, { connectionsMax, onRefusal: app.logRefusal });
+  const server = createHttpServer(app.application, { connectionsMax, onRefusal: app.logRefusal });
   const url = await listen(server, config, { host: 'HOST', port: 'PORT' });
   const stopServer = () => {
     // Concurrently with the server. Its own cleanup reports an error.

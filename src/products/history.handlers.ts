@@ -1,39 +1,46 @@
 import type { components } from '../../generated/openapi';
 import type { Reads } from '../db/reads';
 import { ageSecondsMaxOf, cacheHeaders, representationOf } from '../http/caching';
-import { defaulted, type Handlers } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { exactNumber } from '../shared/exact-json';
 import { formatId } from '../shared/ids';
 import { formatMicros, type Micros } from './point-in-time';
-import { listVersions, type ProductVersion } from './product-history';
+import { listVersions, parseVersionCursor, type ProductVersion } from './product-history';
 import type { PricePeriod } from './prices.repository';
 import { readPrices, type ProductPrices } from './product-prices';
 
-/** Handles the operations that read the history of a product. */
-export function historyHandlers(reads: Reads): Pick<Handlers, 'listProductHistory' | 'getProductPrices'> {
+/** The operations that read the history of a product. */
+export function historyOperations(reads: Reads): OperationsOf<'listProductHistory' | 'getProductPrices'> {
   return {
-    async listProductHistory({ path, query, headers, caller, reply }) {
-      const asked = {
-        id: path.product_id,
-        scope: caller.partnerName,
-        ageSecondsMax: ageSecondsMaxOf(headers),
-      };
-      const page = { cursor: query.cursor, limit: defaulted(query.limit) };
-      const { items, nextCursor } = await listVersions(reads, asked, page);
-      const versions = representationOf({
-        count: items.length,
-        items: items.map(versionBody),
-        next_cursor: nextCursor,
-      });
-      return reply(200, versions.body, cacheHeaders(versions));
+    listProductHistory: {
+      check({ query }) {
+        if (query.cursor !== undefined) parseVersionCursor(query.cursor);
+      },
+      async handle({ path, query, headers, caller, reply }) {
+        const asked = {
+          id: path.product_id,
+          scope: caller.partnerName,
+          ageSecondsMax: ageSecondsMaxOf(headers),
+        };
+        const page = { cursor: query.cursor, limit: defaulted(query.limit) };
+        const { items, nextCursor } = await listVersions(reads, asked, page);
+        const versions = representationOf({
+          count: items.length,
+          items: items.map(versionBody),
+          next_cursor: nextCursor,
+        });
+        return reply(200, versions.body, cacheHeaders(versions));
+      },
     },
 
-    async getProductPrices({ path, query, headers, caller, reply }) {
-      const id = path.product_id;
-      const asked = { id, scope: caller.partnerName, ageSecondsMax: ageSecondsMaxOf(headers) };
-      const days = defaulted(query.days);
-      const prices = representationOf(pricesBody(id, days, await readPrices(reads, asked, days)));
-      return reply(200, prices.body, cacheHeaders(prices));
+    getProductPrices: {
+      async handle({ path, query, headers, caller, reply }) {
+        const id = path.product_id;
+        const asked = { id, scope: caller.partnerName, ageSecondsMax: ageSecondsMaxOf(headers) };
+        const days = defaulted(query.days);
+        const prices = representationOf(pricesBody(id, days, await readPrices(reads, asked, days)));
+        return reply(200, prices.body, cacheHeaders(prices));
+      },
     },
   };
 }

@@ -1,12 +1,8 @@
 import type { Database } from '../db/database';
 import { findStart } from '../db/layout/product-layout';
-import type { Reads } from '../db/reads';
-import { ageSecondsMaxOf } from '../http/caching';
-import type { Checks } from '../http/contract';
 import { cursorNeedsProductIdSort, invalidCursor, invalidOrder, invalidSortBy } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { PartnerScope } from '../shared/caller';
-import { parseVersionCursor } from './product-history';
 import {
   sortFields,
   sortOrders,
@@ -14,26 +10,6 @@ import {
   type SortField,
   type SortOrder,
 } from './products.repository';
-
-declare module '../http/contract' {
-  interface CheckResults {
-    listProducts: ListingStart;
-  }
-}
-
-/** Checks that precede the 422s: sort, order and cursor (400). */
-export function productChecks(reads: Reads) {
-  return {
-    listProducts: ({ query, headers, caller }) =>
-      reads(ageSecondsMaxOf(headers), (db) => resolveListingOrder(db, query, caller.partnerName)),
-    listProductsByFeed({ query }) {
-      if (query.cursor !== undefined) parseProductCursor(query.cursor);
-    },
-    listProductHistory({ query }) {
-      if (query.cursor !== undefined) parseVersionCursor(query.cursor);
-    },
-  } satisfies Checks;
-}
 
 /** As sent by the caller. */
 interface ListingOrder {
@@ -43,7 +19,7 @@ interface ListingOrder {
   as_of?: unknown;
 }
 
-interface ListingStart extends Pick<ProductListing, 'sort' | 'afterProductId' | 'afterCreatedAt'> {
+export interface ListingStart extends Pick<ProductListing, 'sort' | 'afterProductId' | 'afterCreatedAt'> {
   /** The order as sent, without its default. */
   sentOrder?: SortOrder;
 }

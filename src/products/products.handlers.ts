@@ -4,7 +4,7 @@ import type { Reads } from '../db/reads';
 import { getPartner } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { ageSecondsMaxOf, cacheHeaders, representationOf, type Representation } from '../http/caching';
-import { defaulted, type Handlers } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { EncodedFile } from '../http/encoded-file';
 import { getFormatOfQuery } from '../formats/find-format';
 import { formatId } from '../shared/ids';
@@ -14,7 +14,12 @@ import type { Page } from '../shared/pagination';
 import { createSharedReads } from '../shared/shared-reads';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { getProductAsOf, listProductsAsOf } from './catalog-as-of';
-import { parseProductCursor, requireProduct } from './products.checks';
+import {
+  parseProductCursor,
+  requireProduct,
+  resolveListingOrder,
+  type ListingStart,
+} from './products.checks';
 import { listProducts } from './products.listing';
 import { listFacets } from './facets.repository';
 import { openProductFile } from './product-file';
@@ -23,17 +28,22 @@ import type { ProductListing, ProductRow } from './products.repository';
 import { searchWords } from './search-words.repository';
 import { withdrawProduct } from './withdraw-product';
 
+declare module '../http/contract' {
+  interface CheckResults {
+    listProducts: ListingStart;
+  }
+}
+
 type Product = components['schemas']['Product'];
 type ProductList = components['schemas']['ProductList'];
 type Facets = components['schemas']['ProductFacets'];
 
-/** Handles the catalog. `downloads` limits files of a partner's products, which are read from `db`. */
-export function productHandlers(
+/** The operations on the catalog. `downloads` limits files of a partner's products, which are read from `db`. */
+export function productOperations(
   db: Database,
   reads: Reads,
   downloads: TransferLimit,
-): Pick<
-  Handlers,
+): OperationsOf<
   | 'listProducts'
   | 'listProductFacets'
   | 'getProduct'
@@ -46,85 +56,102 @@ export function productHandlers(
   const lookUp = createProductLookup(reads);
 
   return {
-    async listProducts({ query, headers, checked, caller, reply }) {
-      const { limit: sentLimit, cursor: _cursor, as_of: asOf, sort_by, order: _order, ...filters } = query;
-      const limit = defaulted(sentLimit);
-      const scope = caller.partnerName;
-      const ageSecondsMax = ageSecondsMaxOf(headers);
-      if (asOf !== undefined) {
-        const { q, ...values } = filters;
-        const { sentOrder: order, afterProductId } = checked;
-        const filter = await resolvePartner(db, values);
-        const asked = { asOf, scope, ageSecondsMax, filter, q, sort_by, order, afterProductId, limit };
-        const page = representationOf(toBodyPage(await listProductsAsOf(reads, asked)));
+    listProducts: {
+      check: ({ query, headers, caller }) =>
+        reads(ageSecondsMaxOf(headers), (db) => resolveListingOrder(db, query, caller.partnerName)),
+      async handle({ query, headers, checked, caller, reply }) {
+        const { limit: sentLimit, cursor: _cursor, as_of: asOf, sort_by, order: _order, ...filters } = query;
+        const limit = defaulted(sentLimit);
+        const scope = caller.partnerName;
+        const ageSecondsMax = ageSecondsMaxOf(headers);
+        if (asOf !== undefined) {
+          const { q, ...values } = filters;
+          const { sentOrder: order, afterProductId } = checked;
+          const filter = await resolvePartner(db, values);
+          const asked = { asOf, scope, ageSecondsMax, filter, q, sort_by, order, afterProductId, limit };
+          const page = representationOf(toBodyPage(await listProductsAsOf(reads, asked)));
+          return reply(200, page.body, cacheHeaders(page));
+        }
+        const page = await sharePage(keyOf(scope, ageSecondsMax, query), () =>
+          reads(ageSecondsMax, async (db, isReplica) => {
+            if (isReplica) await requireProduct(db, checked.afterProductId, scope);
+            const filter = await resolveFilters(db, filters);
+            return representationOf(toBodyPage(await listProducts(db, { scope, filter, ...checked, limit })));
+          }),
+        );
         return reply(200, page.body, cacheHeaders(page));
-      }
-      const page = await sharePage(keyOf(scope, ageSecondsMax, query), () =>
-        reads(ageSecondsMax, async (db, isReplica) => {
-          if (isReplica) await requireProduct(db, checked.afterProductId, scope);
-          const filter = await resolveFilters(db, filters);
-          return representationOf(toBodyPage(await listProducts(db, { scope, filter, ...checked, limit })));
-        }),
-      );
-      return reply(200, page.body, cacheHeaders(page));
+      },
     },
 
-    async listProductFacets({ query, headers, caller, reply }) {
-      const { field: sentField, ...filters } = query;
-      const field = defaulted(sentField);
-      const ageSecondsMax = ageSecondsMaxOf(headers);
-      const facets = await shareFacets(keyOf(caller.partnerName, ageSecondsMax, query), () =>
-        reads(ageSecondsMax, async (db) => {
-          const values = await listFacets(db, field, await resolveFilters(db, filters), caller.partnerName);
-          return representationOf({ field, values });
-        }),
-      );
-      return reply(200, facets.body, cacheHeaders(facets));
+    listProductFacets: {
+      async handle({ query, headers, caller, reply }) {
+        const { field: sentField, ...filters } = query;
+        const field = defaulted(sentField);
+        const ageSecondsMax = ageSecondsMaxOf(headers);
+        const facets = await shareFacets(keyOf(caller.partnerName, ageSecondsMax, query), () =>
+          reads(ageSecondsMax, async (db) => {
+            const values = await listFacets(db, field, await resolveFilters(db, filters), caller.partnerName);
+            return representationOf({ field, values });
+          }),
+        );
+        return reply(200, facets.body, cacheHeaders(facets));
+      },
     },
 
-    async getProduct({ path, query, headers, caller, reply }) {
-      const scope = caller.partnerName;
-      const ageSecondsMax = ageSecondsMaxOf(headers);
-      const found =
-        query.as_of === undefined
-          ? await lookUp(path.product_id, scope, ageSecondsMax)
-          : await getProductAsOf(reads, path.product_id, { asOf: query.as_of, scope, ageSecondsMax });
-      const product = representationOf(toBody(found, null));
-      return reply(200, product.body, cacheHeaders(product));
+    getProduct: {
+      async handle({ path, query, headers, caller, reply }) {
+        const scope = caller.partnerName;
+        const ageSecondsMax = ageSecondsMaxOf(headers);
+        const found =
+          query.as_of === undefined
+            ? await lookUp(path.product_id, scope, ageSecondsMax)
+            : await getProductAsOf(reads, path.product_id, { asOf: query.as_of, scope, ageSecondsMax });
+        const product = representationOf(toBody(found, null));
+        return reply(200, product.body, cacheHeaders(product));
+      },
     },
 
-    async withdrawProduct({ path, caller, reply }) {
-      return reply(200, toBody(await withdrawProduct(db, path.product_id, caller.partnerName), null));
+    withdrawProduct: {
+      async handle({ path, caller, reply }) {
+        return reply(200, toBody(await withdrawProduct(db, path.product_id, caller.partnerName), null));
+      },
     },
 
-    async listProductsByFeed({ path, query, headers, caller, reply }) {
-      const afterProductId = query.cursor === undefined ? undefined : parseProductCursor(query.cursor);
-      const listing = {
-        scope: caller.partnerName,
-        filter: { feed_id: path.feed_id, include_withdrawn: query.include_withdrawn },
-        sort: { field: 'product_id', order: 'asc' } as const,
-        afterProductId,
-        limit: defaulted(query.limit),
-      };
-      const ageSecondsMax = ageSecondsMaxOf(headers);
-      const page = await sharePage(keyOf(listing.scope, ageSecondsMax, { path, query }), () =>
-        reads(ageSecondsMax, async (db, isReplica) => {
-          if (isReplica) await requireProduct(db, afterProductId, listing.scope);
-          return representationOf(toBodyPage(await listProducts(db, listing)));
-        }),
-      );
-      return reply(200, page.body, cacheHeaders(page));
+    listProductsByFeed: {
+      check({ query }) {
+        if (query.cursor !== undefined) parseProductCursor(query.cursor);
+      },
+      async handle({ path, query, headers, caller, reply }) {
+        const afterProductId = query.cursor === undefined ? undefined : parseProductCursor(query.cursor);
+        const listing = {
+          scope: caller.partnerName,
+          filter: { feed_id: path.feed_id, include_withdrawn: query.include_withdrawn },
+          sort: { field: 'product_id', order: 'asc' } as const,
+          afterProductId,
+          limit: defaulted(query.limit),
+        };
+        const ageSecondsMax = ageSecondsMaxOf(headers);
+        const page = await sharePage(keyOf(listing.scope, ageSecondsMax, { path, query }), () =>
+          reads(ageSecondsMax, async (db, isReplica) => {
+            if (isReplica) await requireProduct(db, afterProductId, listing.scope);
+            return representationOf(toBodyPage(await listProducts(db, listing)));
+          }),
+        );
+        return reply(200, page.body, cacheHeaders(page));
+      },
     },
 
-    async downloadPartnerProducts({ path, query, caller, client, refusal, isAborted, reply }) {
-      const { partner_id, partner_name } = await getPartner(db, path.partner_name, caller.partnerName);
-      const format = query.format ? await getFormatOfQuery(db, query.format, partner_name) : null;
-      const holder = { ...holderOf(caller, partner_name), client, refusal };
-      const file = await downloads.open(holder, () => openProductFile(db, partner_id, format, isAborted));
-      const charset = format?.definition.encoding ?? 'utf-8';
-      return reply(200, new EncodedFile(file, charset), {
-        'Content-Disposition': 'attachment; filename="products.csv"',
-      });
+    downloadPartnerProducts: {
+      async handle({ path, query, caller, client, refusal, isAborted, reply }) {
+        const { partner_id, partner_name } = await getPartner(db, path.partner_name, caller.partnerName);
+        const format = query.format ? await getFormatOfQuery(db, query.format, partner_name) : null;
+        const holder = { ...holderOf(caller, partner_name), client, refusal };
+        const file = await downloads.open(holder, () => openProductFile(db, partner_id, format, isAborted));
+        const charset = format?.definition.encoding ?? 'utf-8';
+        return reply(200, new EncodedFile(file, charset), {
+          'Content-Disposition': 'attachment; filename="products.csv"',
+        });
+      },
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Database } from '../db/database';
-import type { Handlers } from '../http/contract';
+import type { OperationsOf } from '../http/contract';
 import { orderItemNotFound, orderNotFound, productNotFound } from '../shared/errors';
 import { parseId } from '../shared/ids';
 import type { ObjectStore } from '../storage/object-store';
@@ -7,26 +7,30 @@ import { locateOrderItem, locateProduct } from './provenance.repository';
 import { readSource } from './record-source';
 
 /** Handles the sources of products and order items. */
-export function provenanceHandlers(
+export function provenanceOperations(
   db: Database,
   objectStore: ObjectStore,
-): Pick<Handlers, 'getProductSource' | 'getOrderItemSource'> {
+): OperationsOf<'getProductSource' | 'getOrderItemSource'> {
   return {
-    async getProductSource({ path, caller, reply }) {
-      const productId = parseId('PR', path.product_id);
-      const location =
-        productId === undefined ? undefined : await locateProduct(db, productId, caller.partnerName);
-      if (!location) throw productNotFound(path.product_id);
-      return reply(200, await readSource(objectStore, location));
+    getProductSource: {
+      async handle({ path, caller, reply }) {
+        const productId = parseId('PR', path.product_id);
+        const location =
+          productId === undefined ? undefined : await locateProduct(db, productId, caller.partnerName);
+        if (!location) throw productNotFound(path.product_id);
+        return reply(200, await readSource(objectStore, location));
+      },
     },
 
-    async getOrderItemSource({ path, caller, reply }) {
-      const orderId = parseId('OR', path.order_id);
-      const item = { orderId: orderId ?? 0, orderItemId: parseId('OI', path.order_item_id) ?? 0 };
-      const location = await locateOrderItem(db, item, caller.partnerName);
-      if (!location) throw orderNotFound(path.order_id);
-      if (!location.is_known) throw orderItemNotFound(path.order_item_id);
-      return reply(200, await readSource(objectStore, location));
+    getOrderItemSource: {
+      async handle({ path, caller, reply }) {
+        const orderId = parseId('OR', path.order_id);
+        const item = { orderId: orderId ?? 0, orderItemId: parseId('OI', path.order_item_id) ?? 0 };
+        const location = await locateOrderItem(db, item, caller.partnerName);
+        if (!location) throw orderNotFound(path.order_id);
+        if (!location.is_known) throw orderItemNotFound(path.order_item_id);
+        return reply(200, await readSource(objectStore, location));
+      },
     },
   };
 }

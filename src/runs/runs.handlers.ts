@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { EncodedFile } from '../http/encoded-file';
 import { parsePrefer } from '../http/prefer';
 import { requesterName } from '../shared/caller';
@@ -27,103 +27,110 @@ import {
 /** Poll interval suggested to clients that do not wait for a run. */
 const retryAfterSeconds = 1;
 
-/** Handlers of the operations on runs. @param downloads - concurrency limit of downloads of rejects */
-export function runHandlers(
+/** The operations on runs. @param downloads - concurrency limit of downloads of rejects */
+export function runOperations(
   services: RunServices,
   downloads: TransferLimit,
-): Pick<Handlers, 'runJob' | 'cancelJob' | 'planJob' | 'revertRun' | 'downloadJobRejects'> {
+): OperationsOf<'runJob' | 'cancelJob' | 'planJob' | 'revertRun' | 'downloadJobRejects'> {
   const { db, changes, worker } = services;
   return {
-    async runJob({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
-      const { respondAsync, wait } = parsePrefer(headers.Prefer);
-      const { partnerName: scope } = caller;
-      const target = await getPermittedTarget(db, id, scope, {
-        maxWithdrawn: query.max_withdrawn,
-        allowOlder: query.allow_older,
-        requestedBy: requesterName(caller),
-        requestId,
-      });
-      if (!respondAsync) {
-        await runHere(services, target, { key, isAborted });
-        return reply(200, jobBody(await getJob(db, id, scope)));
-      }
-      const requested = await queueRun(services, target);
-      const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
-      for await (const run of followRun(db, changes, requested, deadline(seconds ?? 0, isAborted))) {
-        if (!run || !hasRunEnded(run)) continue;
-        const job = await getJob(db, id, scope);
-        // Else, the next run is requested already.
-        if (!job.hasRun) return reply(200, jobBody(job));
-      }
-      return reply(202, jobBody(await getJob(db, id, scope)), {
-        Location: `/jobs/${id}`,
-        'Retry-After': retryAfterSeconds,
-        'Preference-Applied': appliedPreferences(seconds),
-      });
+    runJob: {
+      async handle({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
+        const { respondAsync, wait } = parsePrefer(headers.Prefer);
+        const { partnerName: scope } = caller;
+        const target = await getPermittedTarget(db, id, scope, {
+          maxWithdrawn: query.max_withdrawn,
+          allowOlder: query.allow_older,
+          requestedBy: requesterName(caller),
+          requestId,
+        });
+        if (!respondAsync) {
+          await runHere(services, target, { key, isAborted });
+          return reply(200, jobBody(await getJob(db, id, scope)));
+        }
+        const requested = await queueRun(services, target);
+        const seconds = wait === undefined || changes.isFull() ? undefined : boundedWait(wait);
+        for await (const run of followRun(db, changes, requested, deadline(seconds ?? 0, isAborted))) {
+          if (!run || !hasRunEnded(run)) continue;
+          const job = await getJob(db, id, scope);
+          // Else, the next run is requested already.
+          if (!job.hasRun) return reply(200, jobBody(job));
+        }
+        return reply(202, jobBody(await getJob(db, id, scope)), {
+          Location: `/jobs/${id}`,
+          'Retry-After': retryAfterSeconds,
+          'Preference-Applied': appliedPreferences(seconds),
+        });
+      },
     },
 
-    async cancelJob({ path, caller, isAborted, reply }) {
-      const cancelled = await cancelRun(db, path.job_id, caller.partnerName, isAborted);
-      const { job } = cancelled;
-      if (cancelled.hasEnded) return reply(200, jobBody(job));
-      return reply(202, jobBody(job), {
-        Location: `/jobs/${job.jobId}`,
-        'Retry-After': retryAfterSeconds,
-      });
+    cancelJob: {
+      async handle({ path, caller, isAborted, reply }) {
+        const cancelled = await cancelRun(db, path.job_id, caller.partnerName, isAborted);
+        const { job } = cancelled;
+        if (cancelled.hasEnded) return reply(200, jobBody(job));
+        return reply(202, jobBody(job), {
+          Location: `/jobs/${job.jobId}`,
+          'Retry-After': retryAfterSeconds,
+        });
+      },
     },
 
-    async planJob({ path, query, caller, reply }) {
-      const page = { limit: defaulted(query.limit), cursor: query.cursor };
-      const request = { maxWithdrawn: query.max_withdrawn, allowOlder: query.allow_older };
-      return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page, request)));
-    },
-
-    async revertRun({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
-      const asked = {
-        id,
-        run: query.run,
-        scope: caller.partnerName,
-        skipsConflicts: query.on_conflict === 'skip',
-        requestedBy: requesterName(caller),
-        requestId,
-      };
-      if (query.dry_run) {
+    planJob: {
+      check({ query }) {
+        parseChangePosition(query.cursor);
+      },
+      async handle({ path, query, caller, reply }) {
         const page = { limit: defaulted(query.limit), cursor: query.cursor };
-        return reply(200, revertPlanBody(await planRevert(db, asked, page)));
-      }
-      const { respondAsync, wait } = parsePrefer(headers.Prefer);
-      if (!respondAsync) {
-        return reply(200, revertBody(await revertRun(services, asked, { key, isAborted })));
-      }
-      const seconds = wait === undefined ? undefined : boundedWait(wait);
-      const revert = await queueRevert(services, asked, deadline(seconds ?? 0, isAborted));
-      if (hasEnded(revert)) return reply(200, revertBody(revert));
-      return reply(202, revertBody(revert), {
-        Location: `/jobs/${id}/runs`,
-        'Retry-After': retryAfterSeconds,
-        'Preference-Applied': appliedPreferences(seconds),
-      });
+        const request = { maxWithdrawn: query.max_withdrawn, allowOlder: query.allow_older };
+        return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page, request)));
+      },
     },
 
-    async downloadJobRejects({ path, caller, client, refusal, reply }) {
-      const context = { db, worker, downloads };
-      const { content, charset } = await openRejects(context, path.job_id, { caller, client, refusal });
-      return reply(200, new EncodedFile(content, charset), {
-        'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
-      });
+    revertRun: {
+      check: checkProductCursor,
+      async handle({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
+        const asked = {
+          id,
+          run: query.run,
+          scope: caller.partnerName,
+          skipsConflicts: query.on_conflict === 'skip',
+          requestedBy: requesterName(caller),
+          requestId,
+        };
+        if (query.dry_run) {
+          const page = { limit: defaulted(query.limit), cursor: query.cursor };
+          return reply(200, revertPlanBody(await planRevert(db, asked, page)));
+        }
+        const { respondAsync, wait } = parsePrefer(headers.Prefer);
+        if (!respondAsync) {
+          return reply(200, revertBody(await revertRun(services, asked, { key, isAborted })));
+        }
+        const seconds = wait === undefined ? undefined : boundedWait(wait);
+        const revert = await queueRevert(services, asked, deadline(seconds ?? 0, isAborted));
+        if (hasEnded(revert)) return reply(200, revertBody(revert));
+        return reply(202, revertBody(revert), {
+          Location: `/jobs/${id}/runs`,
+          'Retry-After': retryAfterSeconds,
+          'Preference-Applied': appliedPreferences(seconds),
+        });
+      },
+    },
+
+    downloadJobRejects: {
+      async handle({ path, caller, client, refusal, reply }) {
+        const context = { db, worker, downloads };
+        const { content, charset } = await openRejects(context, path.job_id, { caller, client, refusal });
+        return reply(200, new EncodedFile(content, charset), {
+          'Content-Disposition': `attachment; filename="${path.job_id}-rejects.csv"`,
+        });
+      },
     },
   };
 }
 
 const appliedPreferences = (seconds: number | undefined) =>
   seconds === undefined ? 'respond-async' : `respond-async, wait=${seconds}`;
-
-export const runChecks = {
-  revertRun: checkProductCursor,
-  planJob({ query }) {
-    parseChangePosition(query.cursor);
-  },
-} satisfies Checks;
 
 function planBody(plan: JobPlan): components['schemas']['JobPlan'] {
   return {

@@ -1,5 +1,8 @@
 /** Expected failures of the domain. Only `http/error-response.ts` maps a code to a status and a body. */
 export type ErrorCode =
+  | 'route_not_found'
+  | 'method_not_allowed'
+  | 'not_acceptable'
   | 'malformed_request'
   | 'unsupported_media_type'
   | 'too_large'
@@ -67,6 +70,7 @@ export class ServiceError extends Error {
       shapeErrors?: ShapeError[];
       retryAfterSeconds?: number;
       conflicts?: unknown[];
+      allowedMethods?: string[];
       cause?: unknown;
     } = {},
   ) {
@@ -74,6 +78,11 @@ export class ServiceError extends Error {
   }
 }
 
+export const routeNotFound = () => new ServiceError('route_not_found', 'Not Found');
+/** @param allowedMethods - of the path */
+export const methodNotAllowed = (allowedMethods: string[]) =>
+  new ServiceError('method_not_allowed', 'Method Not Allowed', { allowedMethods });
+export const notAcceptable = () => new ServiceError('not_acceptable', 'Not Acceptable');
 export const malformedRequest = (text: string, cause?: unknown) =>
   new ServiceError('malformed_request', text, { cause });
 export const unsupportedMediaType = (expected: string) =>

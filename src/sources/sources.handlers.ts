@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
 import { inTransaction } from '../db/transaction';
 import { findUploadFormat } from '../formats/find-format';
-import { defaulted, type Checks, type Handlers, type Rules } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { parsePosition } from '../jobs/jobs.service';
 import { parsePartnerName } from '../partners/partner-name';
 import { requireKeyInUse } from '../keys/keys.repository';
@@ -29,103 +29,109 @@ import {
   type SourceRow,
 } from './sources.repository';
 
-type SourceHandlers = Pick<
-  Handlers,
+type SourceHandlers = OperationsOf<
   'listSources' | 'getSource' | 'replaceSource' | 'deleteSource' | 'fetchSource' | 'listSourceFetches'
 >;
 
 /** Greater than the number of any fetch. */
 const noFetch = 2 ** 31 - 1;
 
-/** Handles the operations on sources. @param secretBox - absent: no source can have secrets */
-export function sourceHandlers(db: Database, secretBox: SecretBox | undefined): SourceHandlers {
+/** The operations on sources. @param secretBox - absent: no source can have secrets */
+export function sourceOperations(db: Database, secretBox: SecretBox | undefined): SourceHandlers {
   return {
-    async listSources({ query, caller, reply }) {
-      const limit = defaulted(query.limit);
-      const rows = await listSources(db, {
-        scope: caller.partnerName,
-        partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
-        after: positionOf(query.cursor),
-        limit,
-      });
-      const page = toPage(rows, limit, (last) => `${last.source_name}/${last.partner_name}`);
-      const items = page.items.map(sourceBody);
-      return reply(200, { count: items.length, items, next_cursor: page.nextCursor });
+    listSources: {
+      /** A cursor is a position: any text with a slash that names can have. */
+      check({ query: { cursor } }) {
+        if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0')))
+          throw invalidCursor();
+      },
+      async handle({ query, caller, reply }) {
+        const limit = defaulted(query.limit);
+        const rows = await listSources(db, {
+          scope: caller.partnerName,
+          partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
+          after: positionOf(query.cursor),
+          limit,
+        });
+        const page = toPage(rows, limit, (last) => `${last.source_name}/${last.partner_name}`);
+        const items = page.items.map(sourceBody);
+        return reply(200, { count: items.length, items, next_cursor: page.nextCursor });
+      },
     },
 
-    async getSource({ path, caller, reply }) {
-      return reply(200, sourceBody(await getSource(db, path, caller.partnerName)));
+    getSource: {
+      async handle({ path, caller, reply }) {
+        return reply(200, sourceBody(await getSource(db, path, caller.partnerName)));
+      },
     },
 
-    async replaceSource({ path, body, caller, reply }) {
-      // The rule has checked it.
-      const partnerName = await storedPartnerName(db, parsePartnerName(path.partner_name) as string);
-      requirePartner(caller.partnerName, partnerName);
-      await requireFormat(db, partnerName, body);
-      const source = await inTransaction(db, 'request', async (trx) => {
-        const partnerId = await getOrInsertPartner(trx, partnerName);
-        await requireKeyInUse(trx, caller);
-        const sourceName = path.source_name;
-        const stored = await lockSource(trx, partnerId, sourceName);
-        if (body.format) await keepFormat(trx, partnerId, body.format);
-        const sealed = sealDefinition(body, stored, secretBox);
-        const nextSlotAt = nextSlotOf(sealed.definition, new Date());
-        const isStored = await upsertSource(trx, { partnerId, sourceName, ...sealed, nextSlotAt });
-        if (!isStored) throw tooManySources(partnerName, sourcesMax);
-        await keepAttention(trx, onePartner(partnerId));
-        return findSource(trx, partnerId, sourceName);
-      });
-      return reply(200, sourceBody(source!));
+    replaceSource: {
+      /** The partner's name, and what a schema cannot say about a definition. */
+      rule({ path: { partner_name: partnerName = '' }, body }) {
+        const partner = parsePartnerName(partnerName);
+        const faults = typeof partner === 'string' ? [] : [{ ...partner, loc: ['path', 'partner_name'] }];
+        return [...faults, ...sourceFaults(body)];
+      },
+      async handle({ path, body, caller, reply }) {
+        // The rule has checked it.
+        const partnerName = await storedPartnerName(db, parsePartnerName(path.partner_name) as string);
+        requirePartner(caller.partnerName, partnerName);
+        await requireFormat(db, partnerName, body);
+        const source = await inTransaction(db, 'request', async (trx) => {
+          const partnerId = await getOrInsertPartner(trx, partnerName);
+          await requireKeyInUse(trx, caller);
+          const sourceName = path.source_name;
+          const stored = await lockSource(trx, partnerId, sourceName);
+          if (body.format) await keepFormat(trx, partnerId, body.format);
+          const sealed = sealDefinition(body, stored, secretBox);
+          const nextSlotAt = nextSlotOf(sealed.definition, new Date());
+          const isStored = await upsertSource(trx, { partnerId, sourceName, ...sealed, nextSlotAt });
+          if (!isStored) throw tooManySources(partnerName, sourcesMax);
+          await keepAttention(trx, onePartner(partnerId));
+          return findSource(trx, partnerId, sourceName);
+        });
+        return reply(200, sourceBody(source!));
+      },
     },
 
-    async deleteSource({ path, caller, reply }) {
-      const source = await getSource(db, path, caller.partnerName);
-      await deleteSource(db, source.source_id);
-      return reply(200, sourceBody(source));
+    deleteSource: {
+      async handle({ path, caller, reply }) {
+        const source = await getSource(db, path, caller.partnerName);
+        await deleteSource(db, source.source_id);
+        return reply(200, sourceBody(source));
+      },
     },
 
-    async fetchSource({ path, caller, reply }) {
-      const source = await getSource(db, path, caller.partnerName);
-      const request = { requestedBy: requesterName(caller), scope: caller.partnerName };
-      const fetch = await requestFetch(db, source.source_id, request);
-      if (!fetch) throw sourceNotFound();
-      const segments = ['partners', source.partner_name, 'sources', source.source_name, 'fetches'];
-      return reply(202, fetchBody(fetch), { Location: `/${segments.map(encodeURIComponent).join('/')}` });
+    fetchSource: {
+      async handle({ path, caller, reply }) {
+        const source = await getSource(db, path, caller.partnerName);
+        const request = { requestedBy: requesterName(caller), scope: caller.partnerName };
+        const fetch = await requestFetch(db, source.source_id, request);
+        if (!fetch) throw sourceNotFound();
+        const segments = ['partners', source.partner_name, 'sources', source.source_name, 'fetches'];
+        return reply(202, fetchBody(fetch), { Location: `/${segments.map(encodeURIComponent).join('/')}` });
+      },
     },
 
-    async listSourceFetches({ path, query, caller, reply }) {
-      const limit = defaulted(query.limit);
-      const source = await getSource(db, path, caller.partnerName);
-      const beforeFetch = parsePosition(query.cursor) || noFetch;
-      const rows = await listFetches(db, source.source_id, caller.partnerName, {
-        beforeFetch,
-        limit: limit + 1,
-      });
-      const page = toPage(rows, limit, ({ fetch_number }) => String(fetch_number));
-      const items = page.items.map(fetchBody);
-      return reply(200, { count: items.length, items, next_cursor: page.nextCursor });
+    listSourceFetches: {
+      check({ query }) {
+        parsePosition(query.cursor);
+      },
+      async handle({ path, query, caller, reply }) {
+        const limit = defaulted(query.limit);
+        const source = await getSource(db, path, caller.partnerName);
+        const beforeFetch = parsePosition(query.cursor) || noFetch;
+        const rows = await listFetches(db, source.source_id, caller.partnerName, {
+          beforeFetch,
+          limit: limit + 1,
+        });
+        const page = toPage(rows, limit, ({ fetch_number }) => String(fetch_number));
+        const items = page.items.map(fetchBody);
+        return reply(200, { count: items.length, items, next_cursor: page.nextCursor });
+      },
     },
   };
 }
-
-export const sourceChecks = {
-  /** A cursor is a position: any text with a slash that names can have. */
-  listSources({ query: { cursor } }) {
-    if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
-  },
-  listSourceFetches({ query }) {
-    parsePosition(query.cursor);
-  },
-} satisfies Checks;
-
-export const sourceRules = {
-  /** The partner's name, and what a schema cannot say about a definition. */
-  replaceSource({ path: { partner_name: partnerName = '' }, body }) {
-    const partner = parsePartnerName(partnerName);
-    const faults = typeof partner === 'string' ? [] : [{ ...partner, loc: ['path', 'partner_name'] }];
-    return [...faults, ...sourceFaults(body)];
-  },
-} satisfies Rules;
 
 /** @throws partner_not_found, source_not_found */
 async function getSource(

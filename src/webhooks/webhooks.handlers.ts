@@ -1,60 +1,62 @@
 import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
-import { defaulted, type Checks, type Handlers } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract';
 import { invalidCursor, webhookNotFound } from '../shared/errors';
 import { toPage } from '../shared/pagination';
 import { findEndpoint, listEndpoints, type EndpointRow } from './endpoints.repository';
 import { listDeliveries, type ListedDelivery } from './outcomes.repository';
 
-/** Handles the operations that read webhooks and their deliveries. */
-export function webhookHandlers(db: Database): Pick<Handlers, 'listWebhooks' | 'listWebhookDeliveries'> {
+/** The operations that read webhooks and their deliveries. */
+export function webhookOperations(db: Database): OperationsOf<'listWebhooks' | 'listWebhookDeliveries'> {
   return {
-    async listWebhooks({ query, caller, reply }) {
-      const limit = defaulted(query.limit);
-      const endpoints = await listEndpoints(db, {
-        scope: caller.partnerName,
-        after: parseEndpointId(query.cursor ?? '0'),
-        // One more shows whether there is a next page.
-        limit: limit + 1,
-      });
-      const page = toPage(endpoints, limit, ({ webhook_endpoint_id: id }) => String(id));
-      return reply(200, {
-        count: page.items.length,
-        items: page.items.map(webhookBody),
-        next_cursor: page.nextCursor,
-      });
+    listWebhooks: {
+      check({ query: { cursor } }) {
+        if (cursor === undefined || cursor === '') return;
+        if (typeof cursor !== 'string' || parseEndpointId(cursor) === undefined) throw invalidCursor();
+      },
+      async handle({ query, caller, reply }) {
+        const limit = defaulted(query.limit);
+        const endpoints = await listEndpoints(db, {
+          scope: caller.partnerName,
+          after: parseEndpointId(query.cursor ?? '0'),
+          // One more shows whether there is a next page.
+          limit: limit + 1,
+        });
+        const page = toPage(endpoints, limit, ({ webhook_endpoint_id: id }) => String(id));
+        return reply(200, {
+          count: page.items.length,
+          items: page.items.map(webhookBody),
+          next_cursor: page.nextCursor,
+        });
+      },
     },
 
-    async listWebhookDeliveries({ path, query, caller, reply }) {
-      const limit = defaulted(query.limit);
-      const endpointId = parseEndpointId(path.webhook_id);
-      const endpoint = endpointId === undefined ? undefined : await findEndpoint(db, endpointId);
-      const { partnerName: scope } = caller;
-      if (!endpoint || (scope !== null && scope !== endpoint.partner_name)) throw webhookNotFound();
-      const deliveries = await listDeliveries(db, endpoint.webhook_endpoint_id, {
-        after: query.cursor,
-        limit: limit + 1,
-      });
-      if (!deliveries) throw invalidCursor();
-      const page = toPage(deliveries, limit, ({ message_id: id }) => id);
-      return reply(200, {
-        count: page.items.length,
-        items: page.items.map(deliveryBody),
-        next_cursor: page.nextCursor,
-      });
+    listWebhookDeliveries: {
+      check({ query: { cursor } }) {
+        if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0')))
+          throw invalidCursor();
+      },
+      async handle({ path, query, caller, reply }) {
+        const limit = defaulted(query.limit);
+        const endpointId = parseEndpointId(path.webhook_id);
+        const endpoint = endpointId === undefined ? undefined : await findEndpoint(db, endpointId);
+        const { partnerName: scope } = caller;
+        if (!endpoint || (scope !== null && scope !== endpoint.partner_name)) throw webhookNotFound();
+        const deliveries = await listDeliveries(db, endpoint.webhook_endpoint_id, {
+          after: query.cursor,
+          limit: limit + 1,
+        });
+        if (!deliveries) throw invalidCursor();
+        const page = toPage(deliveries, limit, ({ message_id: id }) => id);
+        return reply(200, {
+          count: page.items.length,
+          items: page.items.map(deliveryBody),
+          next_cursor: page.nextCursor,
+        });
+      },
     },
   };
 }
-
-export const webhookChecks = {
-  listWebhooks({ query: { cursor } }) {
-    if (cursor === undefined || cursor === '') return;
-    if (typeof cursor !== 'string' || parseEndpointId(cursor) === undefined) throw invalidCursor();
-  },
-  listWebhookDeliveries({ query: { cursor } }) {
-    if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
-  },
-} satisfies Checks;
 
 /** Parses the number of an endpoint; undefined for another text. */
 function parseEndpointId(text: string): number | undefined {

@@ -30,9 +30,12 @@ import { createTestDatabase, serviceWay, shared } from './databases';
 import { unavailable } from '../../src/shared/errors';
 import type { Document } from 'openapi-backend';
 import document from '../../generated/openapi.json';
-import type { AllChecks, Handlers } from '../../src/http/contract';
+import { createApplication } from '../../src/http/application';
+import type { Operations } from '../../src/http/contract';
+import { InFlight } from '../../src/http/in-flight';
+import { openOperations } from '../../src/http/operations';
+import { readerOfPuts } from '../../src/http/read-as-put';
 import { RequestLog } from '../../src/http/request-log';
-import { createPipeline } from '../../src/http/pipeline';
 import { operations } from './contract';
 import { digestOf, generateKey } from '../../src/shared/key-format';
 import { insertKey, type NewKey } from '../../src/keys/keys.repository';
@@ -150,7 +153,7 @@ export async function startTestService(
       await Promise.all([worker.stop(), stopHousekeeping()]);
     });
   }
-  const server = createHttpServer(app.handle, { ...options.server, onRefusal: app.logRefusal });
+  const server = createHttpServer(app.application, { ...options.server, onRefusal: app.logRefusal });
   recordResponses(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
@@ -231,7 +234,7 @@ export async function startAppAt(
     log: createLog(process.env.TEST_LOG_LEVEL ?? 'fatal'),
     verifyResponses: true,
   });
-  const server = createHttpServer(app.handle);
+  const server = createHttpServer(app.application);
   recordResponses(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(async () => {
@@ -247,23 +250,28 @@ export async function startAppAt(
 
 /** Serves the document with handlers that fail, each in the same way; it is stopped after the file. */
 export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
-  const handlers = Object.fromEntries(operations.map(({ operationId }) => [operationId, fail]));
+  const failing = Object.fromEntries(operations.map(({ operationId }) => [operationId, { handle: fail }]));
   const log = createLog('silent');
-  const route = await createPipeline({
-    document: document as unknown as Document,
-    handlers: handlers as unknown as Handlers,
-    checks: {} as AllChecks,
-    rules: {},
+  const openApi = await openOperations(
+    document as unknown as Document,
+    failing as unknown as Operations,
+    1024 * 1024,
+  );
+  const application = createApplication({
+    openApi,
     authenticate: authenticateConfigured([testKey]),
     delayWrongKey: () => Promise.resolve(),
     countRequest: () => Promise.resolve(),
-    uploadBytesMax: 1024 * 1024,
-    verifyResponses: true,
-    isDraining: () => false,
-    log,
+    service: {
+      openLog: () => log,
+      isDraining: () => false,
+      readAsPut: readerOfPuts(openApi),
+      inFlight: new InFlight(),
+    },
     requestLog: new RequestLog(log, []),
+    verifyResponses: true,
   });
-  const server = createHttpServer(route);
+  const server = createHttpServer(application);
   recordResponses(server);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   afterFile(() => {

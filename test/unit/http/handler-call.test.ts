@@ -2,16 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Exchange } from '../../../src/http/exchange';
 import { HandlerCall } from '../../../src/http/handler-call';
 
-const values = {
-  path: {},
-  query: {},
-  headers: {},
-  body: undefined,
-  sentBody: undefined,
-  form: undefined,
-  checked: undefined,
-};
-
 describe('the end of the waits of a request', () => {
   it.each<[string, { isGone?: boolean; destroyed?: boolean; isDraining?: boolean }, string | undefined]>([
     ['does not come before one of these', {}, undefined],
@@ -22,9 +12,10 @@ describe('the end of the waits of a request', () => {
     const exchange = {
       request: { socket: { destroyed } } as IncomingMessage,
       keyCheck: { isGone: () => isGone },
+      sent: {},
+      isDraining,
     } as Exchange;
-    const readAsPut = () => ({ errors: [] });
-    const call = new HandlerCall(exchange, values, { isDraining: () => isDraining, readAsPut });
+    const call = new HandlerCall(exchange, undefined);
 
     expect(call.refusal()?.code).toBe(code);
     expect(call.isAborted()).toBe(code !== undefined);

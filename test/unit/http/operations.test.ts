@@ -1,19 +1,25 @@
 import fc from 'fast-check';
 import OpenAPIBackend, { type Document } from 'openapi-backend';
 import document from '../../../generated/openapi.json';
-import type { Handlers } from '../../../src/http/contract';
-import { openRoutes, type Routes } from '../../../src/http/routes';
+import type { Operations } from '../../../src/http/contract';
+import { openOperations, type OpenApi } from '../../../src/http/operations';
+import { SentRequest } from '../../../src/http/prepared-router';
 import { operations } from '../../support/contract';
 
 const definition = document as unknown as Document;
-const handlersOf = (ids: string[]) =>
-  Object.fromEntries(ids.map((id) => [id, () => Promise.reject(new Error(id))])) as unknown as Handlers;
+const operationsOf = (ids: string[]) =>
+  Object.fromEntries(
+    ids.map((id) => [id, { handle: () => Promise.reject(new Error(id)) }]),
+  ) as unknown as Operations;
+const open = (from: Document, ids: string[]) => openOperations(from, operationsOf(ids), 1024);
 const allIds = operations.map(({ operationId }) => operationId);
 
-let routes: Routes;
+const find = (method: string, path: string) => openApi.find(new SentRequest(method, path));
+
+let openApi: OpenApi;
 let backend: OpenAPIBackend;
 beforeAll(async () => {
-  routes = await openRoutes(definition, handlersOf(allIds));
+  openApi = await open(definition, allIds);
   backend = await new OpenAPIBackend({ definition, quick: true, ignoreTrailingSlashes: false }).init();
 });
 
@@ -32,40 +38,40 @@ const path = fc.oneof(
 );
 const method = fc.constantFrom('GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS');
 
-it('finds the same operation as openapi-backend for any method and path, cached or not', () => {
+it('finds the operation and the path parameters of openapi-backend for any method and path, cached or not', () => {
   fc.assert(
     fc.property(method, path, (asked, at) => {
-      const expected = backend.matchOperation({ method: asked, path: at, headers: {} })?.operationId;
-      const found = [routes.find(asked, at), routes.find(asked, at)].map((route) =>
-        typeof route === 'object' ? route.operationId : undefined,
-      );
+      const request = { method: asked, path: at, headers: {} };
+      const expected = backend.matchOperation(request);
+      const found = [find(asked, at), find(asked, at)].map((each) => each?.operationId);
 
-      expect(found).toEqual([expected, expected]);
+      expect(found).toEqual([expected?.operationId, expected?.operationId]);
+      if (expected)
+        expect(openApi.pathParameters(new SentRequest(asked, at))).toEqual(
+          backend.router.parseRequest(request, expected).params,
+        );
     }),
     { numRuns: 500 },
   );
 });
 
-it('distinguishes an unknown path from an unknown method, and lists the allowed methods', () => {
-  expect(routes.find('GET', '/nothing/here')).toBe('not_found');
-  expect(routes.find('PATCH', '/products/PR00001')).toBe('method_not_allowed');
-  expect(routes.allowedMethods('/products/PR00001')).toEqual(['GET', 'HEAD']);
+it('lists the allowed methods of a path: none of an unknown one', () => {
+  expect(find('PATCH', '/products/PR00001')).toBeUndefined();
+  expect(openApi.allowedMethods('/products/PR00001')).toEqual(['GET', 'HEAD']);
+  expect(openApi.allowedMethods('/nothing/here')).toEqual([]);
 });
 
 it('distinguishes two values of a path parameter', () => {
-  const [first, second] = ['/products/PR00001', '/products/PR%2000002'].map((at) => {
-    const route = routes.find('GET', at);
-    return typeof route === 'object' ? route.pathParameters(at) : route;
-  });
+  const [first, second] = ['/products/PR00001', '/products/PR%2000002'].map((at) =>
+    openApi.pathParameters(new SentRequest('GET', at)),
+  );
 
   expect(first).toEqual({ product_id: 'PR00001' });
   expect(second).toEqual({ product_id: 'PR 00002' });
 });
 
 it('rejects a handler without an operation', async () => {
-  await expect(openRoutes(definition, handlersOf([...allIds, 'inventedOperation']))).rejects.toThrow(
-    'inventedOperation',
-  );
+  await expect(open(definition, [...allIds, 'inventedOperation'])).rejects.toThrow('inventedOperation');
 });
 
 it.each([
@@ -76,12 +82,12 @@ it.each([
     { in: 'query', name: 'l', explode: false, schema: { type: 'string' } },
   ],
   ['a path segment that is partly a parameter', '/odd/{id}.json', undefined],
-])('rejects a document with %s, which the pipeline does not support', async (_what, oddPath, parameter) => {
+])('rejects a document with %s, which the service does not support', async (_what, oddPath, parameter) => {
   const inPath = { in: 'path', name: 'id', required: true, schema: { type: 'string' } };
   const odd = { get: { operationId: 'getOdd', responses: {}, parameters: [parameter ?? inPath] } };
   const paths = { ...document.paths, [oddPath]: odd };
 
-  await expect(
-    openRoutes({ ...document, paths } as unknown as Document, handlersOf([...allIds, 'getOdd'])),
-  ).rejects.toThrow('getOdd');
+  await expect(open({ ...document, paths } as unknown as Document, [...allIds, 'getOdd'])).rejects.toThrow(
+    'getOdd',
+  );
 });

@@ -1,0 +1,105 @@
+import { LRUCache } from 'lru-cache';
+import { OpenAPIRouter, type Operation, type ParsedRequest, type Request } from 'openapi-backend';
+
+/** A request as openapi-backend takes it; HEAD counts as GET. It is matched and parsed once, also for its validation and its call. */
+export class SentRequest {
+  readonly method: string;
+  /** By their types. */
+  query: Request['query'] = {};
+  headers: Request['headers'] = {};
+  body: object | undefined = undefined;
+  matched: Operation | undefined = undefined;
+  parsed: ParsedRequest | undefined = undefined;
+
+  constructor(
+    method: string,
+    readonly path: string,
+  ) {
+    this.method = method === 'HEAD' ? 'GET' : method;
+  }
+}
+
+/** Kept matches: a match compiles a pattern of every path template (0.1 ms). */
+const matchesKept = 1_000;
+
+/**
+ * The router of openapi-backend, with operations that are prepared once (docs/decisions/0066): its own makes all of them anew for
+ * each request, and a pattern of every path, and parses each request four times, with its cookies and lists.
+ */
+export class PreparedRouter extends OpenAPIRouter {
+  private readonly operations = super.getOperations();
+  private readonly literals = new Set(
+    this.operations.flatMap(({ path }) => path.split('/').filter((segment) => !segment.includes('{'))),
+  );
+  private readonly parametersOf = new Map(
+    this.operations.map((operation) => [operation, pathParametersOf(operation.path)]),
+  );
+  private readonly templates = [...new Set(this.operations.map(({ path }) => path))].map((path) =>
+    path.split('/'),
+  );
+  private readonly matches = new LRUCache<string, { operation: Operation | undefined }>({ max: matchesKept });
+
+  override getOperations(): Operation[] {
+    return this.operations;
+  }
+
+  override matchOperation(request: SentRequest): Operation | undefined;
+  override matchOperation(request: SentRequest, strict: boolean): Operation;
+  override matchOperation(request: SentRequest, isStrict = false): Operation | undefined {
+    return (request.matched ??= this.matchShape(request, isStrict));
+  }
+
+  override parseRequest(request: SentRequest, operation = this.matchOperation(request)): ParsedRequest {
+    return (request.parsed ??= this.parse(request, operation));
+  }
+
+  private parse({ method, path, headers, query, body }: SentRequest, operation?: Operation): ParsedRequest {
+    const params: Record<string, string> = {};
+    const names = operation && this.parametersOf.get(operation);
+    if (names?.length) {
+      const segments = path.split('/');
+      for (const { at, name } of names) params[name] = decodeURIComponent(segments[at]!);
+    }
+    const lowerCase = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+    return {
+      method: method.toLowerCase(),
+      path,
+      params,
+      headers: Object.fromEntries<unknown>(lowerCase),
+      query,
+      cookies: {},
+      requestBody: body,
+    };
+  }
+
+  private matchShape(request: SentRequest, isStrict: boolean): Operation | undefined {
+    const segments = request.path.split('/');
+    // Unknown paths have any number of shapes: they are not kept.
+    if (!this.templates.some((template) => fits(template, segments))) return undefined;
+    const shape = segments.map(this.shapeOf).join('/');
+    const key = `${request.method} ${shape}`;
+    const known = this.matches.get(key);
+    if (known) return known.operation;
+    const operation = super.matchOperation({ ...request, path: shape }, isStrict);
+    this.matches.set(key, { operation });
+    return operation;
+  }
+
+  private readonly shapeOf = (segment: string) =>
+    segment === '' || this.literals.has(segment) ? segment : '*';
+}
+
+/** Lists the parameters of a path template, each a whole segment, by their positions. */
+function pathParametersOf(path: string): { at: number; name: string }[] {
+  return path
+    .split('/')
+    .flatMap((segment, at) => (segment.startsWith('{') ? [{ at, name: segment.slice(1, -1) }] : []));
+}
+
+/** Returns whether a path may be one of a template: openapi-backend decides. */
+function fits(template: string[], segments: string[]): boolean {
+  return (
+    template.length === segments.length &&
+    template.every((part, at) => part.startsWith('{') || part === segments[at])
+  );
+}

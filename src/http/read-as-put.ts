@@ -1,0 +1,32 @@
+import { ServiceError, type ShapeError } from '../shared/errors';
+import type { ReadAsPut } from './contract';
+import { parseJsonBody } from './json-body';
+import { findShapeErrors } from './find-shape-errors';
+import type { OpenApi } from './operations';
+import { prepareBody } from './prepare-body';
+import { SentRequest } from './prepared-router';
+import { onePerPlace } from './shape-errors';
+
+/** Reads texts as JSON bodies of operations with PUT, by their schemas and rules. */
+export function readerOfPuts(openApi: OpenApi): ReadAsPut {
+  return (path, text) => {
+    const request = new SentRequest('PUT', path);
+    const operation = openApi.find(request)!;
+    const { value, errors } = parsedJson(text);
+    request.body = prepareBody(value, operation.body!.schema);
+    if (value) {
+      const sent = { path: openApi.pathParameters(request), query: {}, headers: {}, body: value };
+      errors.push(...findShapeErrors(openApi, operation, request, sent));
+    }
+    return errors.length > 0 ? { errors: onePerPlace(errors) } : { body: request.body };
+  };
+}
+
+function parsedJson(text: string): { value?: object; errors: ShapeError[] } {
+  try {
+    return parseJsonBody(text);
+  } catch (error) {
+    const fault = { type: 'json_invalid', loc: ['body'], msg: 'Input should be valid JSON', input: null };
+    return { errors: (error instanceof ServiceError && error.data.shapeErrors) || [fault] };
+  }
+}
