@@ -92,6 +92,12 @@ describe('what follows a request in progress and is no request', () => {
   });
 });
 
+describe('a target without a path', () => {
+  it.each(['foo://bar', 'http://[/health'])('ends the connection: %s', async (target) => {
+    expect(await sendBytes(`GET ${target} HTTP/1.1\r\nhost: x\r\n\r\n`)).toBe('');
+  });
+});
+
 describe('malformed or oversized HTTP', () => {
   it.each([
     ['is malformed', 'NOT A REQUEST\r\n\r\n', '400 Bad Request', 'Malformed HTTP request.'],

@@ -144,7 +144,8 @@ describe('every operation', () => {
         isText ? `${operation.mediaType}; charset=utf-8` : operation.mediaType,
       );
       expect(response.headers.get('x-request-id')).toEqual(aUuid);
-      expect(response.headers.get('x-powered-by')).toBeNull();
+      // Express would add a weak ETag and `x-powered-by`.
+      expect([...response.headers.keys()].filter((name) => !operation.headers.includes(name))).toEqual([]);
       expect(response.body).toEqual(expect.any(isJson ? Object : String));
     });
 
@@ -341,6 +342,15 @@ describe('every operation', () => {
       '/docs/..%2fpackage.json',
       '/docs/%2e%2e/%2e%2e/package.json',
       '/docs/swagger-ui.css/../package.json',
+      '/docs.html',
+      '/index.html',
+      '/assets',
+      '/assets/',
+      '/assets/..%2fopenapi.yaml',
+      '/identity/openapi.yaml',
+      '/console//',
+      '/console//a',
+      `/console${'/a'.repeat(17)}`,
       '/nope/%zz',
       '/nope?limit=x',
       '/api/products',

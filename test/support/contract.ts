@@ -121,7 +121,34 @@ export interface Operation {
   success: number;
   /** The media type of its body. */
   mediaType: string;
+  /** Its headers in lower case: the declared ones, and those of every response. */
+  headers: string[];
 }
+
+function exampleBody({ requestBody }: OpenAPIV3.OperationObject): RequestInit {
+  if (!requestBody) return {};
+  const { content } = resolve<OpenAPIV3.RequestBodyObject>(requestBody);
+  const [mediaType, { example, encoding }] = Object.entries(content)[0]!;
+  if (mediaType !== 'multipart/form-data') {
+    return { headers: { 'content-type': mediaType }, body: JSON.stringify(example) };
+  }
+  const form = new FormData();
+  for (const [name, value] of Object.entries(example as Record<string, string>)) {
+    const type = encoding?.[name]?.contentType;
+    if (type === undefined) form.set(name, value);
+    else form.set(name, new Blob([value], { type }), `${name}.csv`);
+  }
+  return { body: form };
+}
+/** What every response must say that no operation has given a word of its own, by names in lower case. */
+const promised = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+};
 
 /** Every operation of the document: a new endpoint is among them. */
 export const operations: Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -144,6 +171,7 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
         hasBody: operation.requestBody !== undefined,
         success: Number(success[0]),
         mediaType: mediaTypeOf(operation.responses[success[0]!]!),
+        headers: headersOf(operation.responses[success[0]!]!),
       };
     }),
 );
@@ -172,6 +200,12 @@ export function parametersOf({ path, method }: Operation): OpenAPIV3.ParameterOb
   );
 }
 
+function headersOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject): string[] {
+  const { headers = {} } = resolve<OpenAPIV3.ResponseObject>(response);
+  const ofNode = ['content-type', 'content-length', 'transfer-encoding', 'connection', 'keep-alive', 'date'];
+  return [...Object.keys(headers), ...Object.keys(promised), ...ofNode].map((name) => name.toLowerCase());
+}
+
 function mediaTypeOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObject): string {
   const [mediaType, another] = Object.keys(resolve<OpenAPIV3.ResponseObject>(response).content ?? {});
   if (mediaType === undefined || another !== undefined) throw new Error('one media type is expected');
@@ -198,31 +232,6 @@ function fillIn(path: string, parameters: (OpenAPIV3.ReferenceObject | OpenAPIV3
   });
   return withQuery(filledIn, query.join('&'));
 }
-
-function exampleBody({ requestBody }: OpenAPIV3.OperationObject): RequestInit {
-  if (!requestBody) return {};
-  const { content } = resolve<OpenAPIV3.RequestBodyObject>(requestBody);
-  const [mediaType, { example, encoding }] = Object.entries(content)[0]!;
-  if (mediaType !== 'multipart/form-data') {
-    return { headers: { 'content-type': mediaType }, body: JSON.stringify(example) };
-  }
-  const form = new FormData();
-  for (const [name, value] of Object.entries(example as Record<string, string>)) {
-    const type = encoding?.[name]?.contentType;
-    if (type === undefined) form.set(name, value);
-    else form.set(name, new Blob([value], { type }), `${name}.csv`);
-  }
-  return { body: form };
-}
-/** What every response must say that no operation has given a word of its own, by names in lower case. */
-const promised = {
-  'cache-control': 'no-store',
-  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
-  'cross-origin-resource-policy': 'same-origin',
-  'referrer-policy': 'no-referrer',
-  'x-content-type-options': 'nosniff',
-  'x-frame-options': 'DENY',
-};
 
 /**
  * Fails where a response lacks a security header, or has another value.

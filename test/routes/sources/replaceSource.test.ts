@@ -98,6 +98,8 @@ describe('PUT /partners/{partner_name}/sources/{source_name}', () => {
       [{ url: 'products.csv' }, '/url', 'source_url'],
       [{ url, mode: 'append' }, '/mode', 'enum'],
       [{ url, max_withdrawn_percent: 10 }, '/max_withdrawn_percent', 'not_replace'],
+      [{ url, mode: 'replace', max_withdrawn_percent: true }, '/max_withdrawn_percent', 'float_type'],
+      [{ url, mode: 'replace', max_withdrawn_percent: 'a' }, '/max_withdrawn_percent', 'float_parsing'],
       [{ url, other: 1 }, '/other', 'extra_forbidden'],
       [scheduled('*/5 * * * *'), '/schedule/cron', 'schedule_too_frequent'],
       [scheduled('@hourly'), '/schedule/cron', 'schedule_cron'],
