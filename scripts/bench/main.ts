@@ -20,6 +20,7 @@ import { measureFormats } from './formats';
 import { measureGrowth } from './growth';
 import { measureHistory } from './history';
 import { measureIndexes } from './indexes';
+import { measureLayers } from './layers';
 import { measurePeers } from './peers';
 import {
   evaluate,
@@ -63,6 +64,7 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   retention: measureRetention,
   console: measureConsole,
   sources: measureSources,
+  layers: measureLayers,
   release: measureBuilds,
   indexes: measureIndexes,
   peers: measurePeers,

@@ -16,6 +16,7 @@ export const parts = [
   'retention',
   'console',
   'sources',
+  'layers',
   'release',
   'indexes',
   'peers',
