@@ -8,7 +8,8 @@ import { otherKey, startTestService, testKey, type TestService } from '../suppor
 
 const { idleMilliseconds } = s3Limits;
 beforeEach(() => {
-  jest.replaceProperty(s3Limits, 'idleMilliseconds', 1_000);
+  // Long enough for a loaded machine: what is not frozen must not end either.
+  jest.replaceProperty(s3Limits, 'idleMilliseconds', 2_000);
   // The SDK says on the console what it is about to do.
   jest.spyOn(console, 'warn').mockReturnValue();
 });
