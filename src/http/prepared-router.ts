@@ -1,4 +1,3 @@
-import { LRUCache } from 'lru-cache';
 import { OpenAPIRouter, type Operation, type ParsedRequest, type Request } from 'openapi-backend';
 
 /** A request as openapi-backend takes it; HEAD counts as GET. It is matched and parsed once, also for its validation and its call. */
@@ -19,25 +18,20 @@ export class SentRequest {
   }
 }
 
-/** Kept matches: a match compiles a pattern of every path template (0.1 ms). */
-const matchesKept = 1_000;
-
 /**
  * The router of openapi-backend, with operations that are prepared once (docs/decisions/0066): its own makes all of them anew for
  * each request, and a pattern of every path, and parses each request four times, with its cookies and lists.
  */
 export class PreparedRouter extends OpenAPIRouter {
   private readonly operations = super.getOperations();
-  private readonly literals = new Set(
-    this.operations.flatMap(({ path }) => path.split('/').filter((segment) => !segment.includes('{'))),
-  );
   private readonly parametersOf = new Map(
     this.operations.map((operation) => [operation, pathParametersOf(operation.path)]),
   );
   private readonly templates = [...new Set(this.operations.map(({ path }) => path))].map((path) =>
     path.split('/'),
   );
-  private readonly matches = new LRUCache<string, { operation: Operation | undefined }>({ max: matchesKept });
+  /** By method and shape. A match compiles a pattern of every path (0.1 ms). */
+  private readonly matches = new Map<string, Operation | undefined>();
 
   override getOperations(): Operation[] {
     return this.operations;
@@ -72,21 +66,17 @@ export class PreparedRouter extends OpenAPIRouter {
     };
   }
 
+  /** Matches a path with `*` for what is no word of a template: there are as many shapes as the templates have, whatever is sent. */
   private matchShape(request: SentRequest, isStrict: boolean): Operation | undefined {
     const segments = request.path.split('/');
-    // Unknown paths have any number of shapes: they are not kept.
-    if (!this.templates.some((template) => fits(template, segments))) return undefined;
-    const shape = segments.map(this.shapeOf).join('/');
-    const key = `${request.method} ${shape}`;
-    const known = this.matches.get(key);
-    if (known) return known.operation;
-    const operation = super.matchOperation({ ...request, path: shape }, isStrict);
-    this.matches.set(key, { operation });
-    return operation;
+    const fitting = this.templates.filter((template) => fits(template, segments));
+    if (fitting.length === 0) return undefined;
+    const isWord = (segment: string, at: number) => fitting.some((template) => template[at] === segment);
+    const path = segments.map((segment, at) => (isWord(segment, at) ? segment : '*')).join('/');
+    const key = `${request.method} ${path}`;
+    if (!this.matches.has(key)) this.matches.set(key, super.matchOperation({ ...request, path }, isStrict));
+    return this.matches.get(key);
   }
-
-  private readonly shapeOf = (segment: string) =>
-    segment === '' || this.literals.has(segment) ? segment : '*';
 }
 
 /** Lists the parameters of a path template, each a whole segment, by their positions. */
@@ -96,10 +86,9 @@ function pathParametersOf(path: string): { at: number; name: string }[] {
     .flatMap((segment, at) => (segment.startsWith('{') ? [{ at, name: segment.slice(1, -1) }] : []));
 }
 
-/** Returns whether a path may be one of a template: openapi-backend decides. */
+/** Returns whether a path can be one of a template. */
 function fits(template: string[], segments: string[]): boolean {
-  return (
-    template.length === segments.length &&
-    template.every((part, at) => part.startsWith('{') || part === segments[at])
-  );
+  const isPart = (part: string, segment: string) =>
+    part.startsWith('{') ? segment !== '' : part === segment;
+  return template.length === segments.length && template.every((part, at) => isPart(part, segments[at]!));
 }
