@@ -13,7 +13,6 @@ import {
 import { unlessCopied } from './caching';
 import { requestIdOf } from './common-headers';
 import { EncodedFile } from './encoded-file';
-import { findShapeErrors } from './find-shape-errors';
 import { Exchange, type Middleware, type ServiceState } from './exchange';
 import { readJsonBody } from './json-body';
 import { KeyCheck } from './key-check';
@@ -125,7 +124,7 @@ export function checkShape(openApi: OpenApi): Middleware {
     sent.path = pathParameters(openApi, sentRequest);
     // Its 400 precedes the 422s.
     if (caller && check) exchange.checked = await check({ ...sent, caller });
-    errors.push(...exchange.bodyErrors, ...findShapeErrors(openApi, operation, sentRequest, sent));
+    errors.push(...exchange.bodyErrors, ...openApi.shapeErrors(sentRequest, sent));
     exchange.unknownParameters = findUnknownParameters(
       parameters,
       exchange.query,

@@ -1,4 +1,3 @@
-import type { ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import OpenAPIBackend, { type Context, type Document } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
@@ -8,6 +7,8 @@ import { HandlerCall } from './handler-call';
 import { openMultipart } from './multipart';
 import { PreparedRouter, SentRequest } from './prepared-router';
 import { serveOperation, type ServedOperation } from './served-operation';
+import { toShapeErrors, type SentValues } from './shape-errors';
+import type { ShapeError } from '../shared/errors';
 
 /** The operations of the document, routed, validated and called by openapi-backend. */
 export interface OpenApi {
@@ -17,8 +18,8 @@ export interface OpenApi {
   allowedMethods(path: string): string[];
   /** Returns the decoded parameters of the path. @throws URIError */
   pathParameters(request: SentRequest): Record<string, string>;
-  /** Returns the violations of the schemas of its operation. */
-  violations(request: SentRequest): ErrorObject[];
+  /** Returns what violates the schemas of its operation, and the operation's rule. @param sent - the same request as sent */
+  shapeErrors(request: SentRequest, sent: SentValues): ShapeError[];
   /** Calls the handler of its operation. */
   call(request: SentRequest, exchange: Exchange): Promise<Reply>;
 }
@@ -72,7 +73,11 @@ export async function openOperations(
     allowedMethods: (path) => methods.filter((method) => find(new SentRequest(method, path))),
     pathParameters: (request) =>
       api.router.parseRequest(request, operationOf(request)).params as Record<string, string>,
-    violations: (request) => api.validateRequest(request, operationOf(request)).errors ?? [],
+    shapeErrors(request, sent) {
+      const { errors } = api.validateRequest(request, operationOf(request));
+      const violations = errors ? toShapeErrors(errors, sent) : [];
+      return [...violations, ...(find(request)?.rule?.(sent) ?? [])];
+    },
     call: (request, exchange) => api.handleRequest(request, exchange) as Promise<Reply>,
   };
   for (const [operationId, { handle }] of Object.entries(operations)) {

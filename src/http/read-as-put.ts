@@ -1,7 +1,6 @@
 import { ServiceError, type ShapeError } from '../shared/errors';
 import type { ReadAsPut } from './contract';
 import { parseJsonBody } from './json-body';
-import { findShapeErrors } from './find-shape-errors';
 import type { OpenApi } from './operations';
 import { prepareBody } from './prepare-body';
 import { SentRequest } from './prepared-router';
@@ -16,7 +15,7 @@ export function readerOfPuts(openApi: OpenApi): ReadAsPut {
     request.body = prepareBody(value, operation.body!.schema);
     if (value) {
       const sent = { path: openApi.pathParameters(request), query: {}, headers: {}, body: value };
-      errors.push(...findShapeErrors(openApi, operation, request, sent));
+      errors.push(...openApi.shapeErrors(request, sent));
     }
     return errors.length > 0 ? { errors: onePerPlace(errors) } : { body: request.body };
   };
