@@ -1,3 +1,4 @@
+import type { operations } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { invalidShape, requestTimedOut, type ServiceError, type ShapeError } from '../shared/errors';
 import { loadOptionsOf, type LoadChoice } from '../feed-format/load-options';
@@ -47,8 +48,11 @@ export function createUploadLimits(concurrentUploads: number): UploadLimits {
   };
 }
 
+type FormField = keyof operations['uploadFeed']['requestBody']['content']['multipart/form-data'];
+type ChoiceField = Exclude<FormField, 'partner_name' | 'file' | typeof definitionField>;
+
 /** The fields that say how the file is loaded, which they must precede, with their members of the choice. */
-const choices: Readonly<Record<string, keyof LoadChoice>> = {
+const choices: Readonly<Record<ChoiceField, keyof LoadChoice>> = {
   mode: 'mode',
   format: 'formatName',
   collection: 'collection',
@@ -203,7 +207,8 @@ class UploadForm implements UnfinishedForm {
       this.refuse(name, tooLong(name, text, this.fields.bytesMax));
     else if ('error' in read) this.refuse(name, read.error);
     else if (isDefinition) this.definitionText = text;
-    else if (name !== 'partner_name') this.choice = { ...this.choice, [choices[name]!]: read.value };
+    else if (name !== 'partner_name')
+      this.choice = { ...this.choice, [choices[name as ChoiceField]]: read.value };
     else {
       const partnerName = read.value as string;
       const reserved = reservedNameError(partnerName, text);
