@@ -37,7 +37,9 @@ export function openFormFields(schema: BodySchema, makeAjv: () => Ajv): FormFiel
       const validate = validatorOf(name);
       if (validate({ requestBody })) return { value: requestBody[name] };
       const sent = { path: {}, query: {}, headers: {}, body: { [name]: text } };
-      return { error: toShapeErrors(validate.errors!, sent)[0]! };
+      const { type, loc, msg, input, ctx } = toShapeErrors(validate.errors!, sent)[0]!;
+      // In the order of the other errors of a form.
+      return { error: { type, loc, msg, input, ...(ctx && { ctx }) } };
     },
   };
 }
