@@ -92,8 +92,11 @@ describe.each([
   });
 
   it('of a client that sends nothing more make room for who waits, also the only one of its partner', async () => {
-    transferRules.sampleMilliseconds = 50;
+    // None counts as slow until all permits are taken: through a free one, those that wait would need no other.
+    Object.assign(transferRules, { sampleMilliseconds: 50, slowBytesPerSecond: 0 });
     const uploads = await beginAll(['Acme', 'Birch', 'Cedar', 'Dogwood']);
+    await eventually('all slots are taken', () => isRefused('Elm'));
+    transferRules.slowBytesPerSecond = normal.slowBytesPerSecond;
 
     const waiting = [];
     for (const partner of ['Acme', 'Birch', 'Cedar', 'Dogwood', 'Elm'])
