@@ -31,7 +31,7 @@ const revalidated = 'no-cache';
 /** The address contains the digest of the content. */
 const immutable = 'public, max-age=31536000, immutable';
 
-/** Paths of the contract that browsers navigate to; others get what the document says. */
+/** A browser that navigates to it gets the landing page; for others it is no route. */
 const landingPath = '/';
 
 /**

@@ -13,6 +13,7 @@ import { issueBody } from '../jobs/jobs.handlers';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { holderOf, type PartnerScope } from '../shared/caller';
 import type { TransferLimit } from '../shared/transfer-limit';
+import { toListBody } from '../shared/pagination';
 import { feedProfile, feedTemplate } from './profile';
 import type { FeedInspection } from './inspection';
 import { inspectFeed } from './inspection.service';
@@ -75,11 +76,7 @@ export function feedOperations(
           after: checked,
           limit: defaulted(query.limit),
         });
-        return reply(200, {
-          count: page.items.length,
-          items: page.items.map(listedFeedBody),
-          next_cursor: page.nextCursor,
-        });
+        return reply(200, toListBody(page, listedFeedBody));
       },
     },
 

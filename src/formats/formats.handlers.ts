@@ -10,7 +10,7 @@ import { getOrInsertPartner, getPartnerId } from '../partners/partners.repositor
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { requirePartner, type PartnerScope } from '../shared/caller';
 import { formatInUse, formatNotFound, tooManyFormats, type ShapeError } from '../shared/errors';
-import { requireNameCursor, toPage } from '../shared/pagination';
+import { requireNameCursor, toListBody, toPage } from '../shared/pagination';
 import { constantFaults } from './constant-faults';
 import {
   deleteFormat,
@@ -45,7 +45,10 @@ export function formatOperations(db: Database): FormatHandlers {
         });
         const found = builtIn.length + (own[0]?.found ?? 0);
         const page = toPage([...builtIn, ...own.map(formatBody)], limit, cursorOf, found);
-        return reply(200, { count: page.items.length, items: page.items, next_cursor: page.nextCursor });
+        return reply(
+          200,
+          toListBody(page, (format) => format),
+        );
       },
     },
 

@@ -7,6 +7,7 @@ import { defaulted, type OperationsOf, type RawRequest } from '../http/contract'
 import { entityTagOf, hasCopy } from '../http/caching';
 import { parsePrefer } from '../http/prefer';
 import type { Caller } from '../shared/caller';
+import { toListBody } from '../shared/pagination';
 import { followJob, jobWaitLimits, type JobChanges } from './job-changes';
 import { jobEvents, type JobState } from './job-events';
 import { listJobRuns } from './job-runs.service';
@@ -77,11 +78,7 @@ export function jobOperations(
           limit: defaulted(query.limit),
           cursor: query.cursor,
         });
-        return reply(200, {
-          count: page.items.length,
-          items: page.items.map(runBody),
-          next_cursor: page.nextCursor,
-        });
+        return reply(200, toListBody(page, runBody));
       },
     },
 

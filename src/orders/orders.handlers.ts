@@ -6,6 +6,7 @@ import { storedPartnerName } from '../partners/stored-partner-name';
 import { defaulted, type OperationsOf } from '../http/contract';
 import { digestRequest, idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
 import { requirePartner, type PartnerScope } from '../shared/caller';
+import { toListBody } from '../shared/pagination';
 import { orderBody } from './orders.body';
 import { getOrder, listOrders, orderExists } from './orders.repository';
 import { createKeyedOrderBatcher, createOrderBatcher } from './orders.service';
@@ -67,11 +68,7 @@ export function orderOperations(
           afterOrderId: checked,
           limit: defaulted(query.limit),
         });
-        return reply(200, {
-          count: page.items.length,
-          items: page.items.map(orderBody),
-          next_cursor: page.nextCursor,
-        });
+        return reply(200, toListBody(page, orderBody));
       },
     },
   };

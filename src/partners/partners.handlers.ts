@@ -1,7 +1,7 @@
 import type { Database } from '../db/database';
 import { defaulted, type OperationsOf } from '../http/contract';
 import { invalidCursor } from '../shared/errors';
-import { requireNameCursor } from '../shared/pagination';
+import { requireNameCursor, toListBody } from '../shared/pagination';
 import { parseAttentionCursor } from './attention';
 import { partnerBody } from './partners.body';
 import { getPartner, listPartners, listPartnersByAttention } from './partners.repository';
@@ -22,11 +22,7 @@ export function partnerOperations(db: Database): OperationsOf<'listPartners' | '
         const page = await (query.sort_by === 'attention'
           ? listPartnersByAttention(db, { ...filter, after: positionOf(cursor), limit })
           : listPartners(db, { ...filter, after: cursor, limit }));
-        return reply(200, {
-          count: page.items.length,
-          items: page.items.map(partnerBody),
-          next_cursor: page.nextCursor,
-        });
+        return reply(200, toListBody(page, partnerBody));
       },
     },
 

@@ -4,6 +4,7 @@ import { ageSecondsMaxOf, cacheHeaders, representationOf } from '../http/caching
 import { defaulted, type OperationsOf } from '../http/contract';
 import { exactNumber } from '../shared/exact-json';
 import { formatId } from '../shared/ids';
+import { toListBody } from '../shared/pagination';
 import { formatMicros, type Micros } from './point-in-time';
 import { listVersions, parseVersionCursor, type ProductVersion } from './product-history';
 import type { PricePeriod } from './prices.repository';
@@ -23,12 +24,7 @@ export function historyOperations(reads: Reads): OperationsOf<'listProductHistor
           ageSecondsMax: ageSecondsMaxOf(headers),
         };
         const page = { cursor: query.cursor, limit: defaulted(query.limit) };
-        const { items, nextCursor } = await listVersions(reads, asked, page);
-        const versions = representationOf({
-          count: items.length,
-          items: items.map(versionBody),
-          next_cursor: nextCursor,
-        });
+        const versions = representationOf(toListBody(await listVersions(reads, asked, page), versionBody));
         return reply(200, versions.body, cacheHeaders(versions));
       },
     },

@@ -10,7 +10,7 @@ import { getFormatOfQuery } from '../formats/find-format';
 import { formatId } from '../shared/ids';
 import { holderOf, type PartnerScope } from '../shared/caller';
 import { exactNumber } from '../shared/exact-json';
-import type { Page } from '../shared/pagination';
+import { toListBody, type Page } from '../shared/pagination';
 import { createSharedReads } from '../shared/shared-reads';
 import type { TransferLimit } from '../shared/transfer-limit';
 import { getProductAsOf, listProductsAsOf } from './catalog-as-of';
@@ -182,12 +182,8 @@ async function resolvePartner<Filters extends { partner_name?: string }>(
   return partner_name ? { ...filters, partner_name: await storedPartnerName(db, partner_name) } : filters;
 }
 
-function toBodyPage({ items, nextCursor }: Page<ProductRow>): ProductList {
-  return {
-    count: items.length,
-    items: items.map((row) => toBody(row, undefined)),
-    next_cursor: nextCursor,
-  };
+function toBodyPage(page: Page<ProductRow>): ProductList {
+  return toListBody(page, (row) => toBody(row, undefined));
 }
 
 /** @param absent - of fields without a value; lists omit them. Required fields have one. */

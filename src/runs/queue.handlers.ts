@@ -2,7 +2,7 @@ import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { defaulted, type OperationsOf } from '../http/contract';
 import { requireAllPartners } from '../shared/caller';
-import { requireNameCursor, toPage } from '../shared/pagination';
+import { requireNameCursor, toListBody, toPage } from '../shared/pagination';
 import { countQueue, type PartnerQueueRow } from './queue-state.repository';
 
 /** The operation on the queue of runs. */
@@ -18,9 +18,7 @@ export function queueOperations(db: Database): OperationsOf<'getQueue'> {
         const page = toPage(partners, limit, ({ partner_name: name }) => name);
         return reply(200, {
           ...numbersOf(total),
-          count: page.items.length,
-          items: page.items.map((partner) => ({ partner_name: partner.partner_name, ...numbersOf(partner) })),
-          next_cursor: page.nextCursor,
+          ...toListBody(page, (partner) => ({ partner_name: partner.partner_name, ...numbersOf(partner) })),
         });
       },
     },

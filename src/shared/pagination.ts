@@ -23,6 +23,11 @@ export function toPage<T>(
   return { items, nextCursor: last && found > items.length ? cursorOf(last) : undefined };
 }
 
+/** Maps a page to the body of a response, in which all lists have the same members. */
+export function toListBody<T, I>({ items, nextCursor }: Page<T>, toItem: (item: T) => I) {
+  return { count: items.length, items: items.map((item) => toItem(item)), next_cursor: nextCursor };
+}
+
 /** Requires of a cursor that is the name of an entry: any text that names can have. @throws invalid_query */
 export function requireNameCursor(cursor: unknown): void {
   if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();

@@ -10,7 +10,7 @@ import { getOrInsertPartner, getPartnerId } from '../partners/partners.repositor
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { requesterName, requirePartner, type PartnerScope } from '../shared/caller';
 import { invalidCursor, invalidShape, sourceNotFound, tooManySources } from '../shared/errors';
-import { toPage } from '../shared/pagination';
+import { toListBody, toPage } from '../shared/pagination';
 import type { SecretBox } from '../shared/secret-box';
 import { listFetches, requestFetch } from './fetches.repository';
 import { nextSlotOf } from './scheduler';
@@ -54,8 +54,7 @@ export function sourceOperations(db: Database, secretBox: SecretBox | undefined)
           limit,
         });
         const page = toPage(rows, limit, (last) => `${last.source_name}/${last.partner_name}`);
-        const items = page.items.map(sourceBody);
-        return reply(200, { count: items.length, items, next_cursor: page.nextCursor });
+        return reply(200, toListBody(page, sourceBody));
       },
     },
 
@@ -126,8 +125,7 @@ export function sourceOperations(db: Database, secretBox: SecretBox | undefined)
           limit: limit + 1,
         });
         const page = toPage(rows, limit, ({ fetch_number }) => String(fetch_number));
-        const items = page.items.map(fetchBody);
-        return reply(200, { count: items.length, items, next_cursor: page.nextCursor });
+        return reply(200, toListBody(page, fetchBody));
       },
     },
   };

@@ -2,7 +2,7 @@ import type { components } from '../../generated/openapi';
 import type { Database } from '../db/database';
 import { defaulted, type OperationsOf } from '../http/contract';
 import { invalidCursor, webhookNotFound } from '../shared/errors';
-import { toPage } from '../shared/pagination';
+import { toListBody, toPage } from '../shared/pagination';
 import { findEndpoint, listEndpoints, type EndpointRow } from './endpoints.repository';
 import { listDeliveries, type ListedDelivery } from './outcomes.repository';
 
@@ -23,11 +23,7 @@ export function webhookOperations(db: Database): OperationsOf<'listWebhooks' | '
           limit: limit + 1,
         });
         const page = toPage(endpoints, limit, ({ webhook_endpoint_id: id }) => String(id));
-        return reply(200, {
-          count: page.items.length,
-          items: page.items.map(webhookBody),
-          next_cursor: page.nextCursor,
-        });
+        return reply(200, toListBody(page, webhookBody));
       },
     },
 
@@ -48,11 +44,7 @@ export function webhookOperations(db: Database): OperationsOf<'listWebhooks' | '
         });
         if (!deliveries) throw invalidCursor();
         const page = toPage(deliveries, limit, ({ message_id: id }) => id);
-        return reply(200, {
-          count: page.items.length,
-          items: page.items.map(deliveryBody),
-          next_cursor: page.nextCursor,
-        });
+        return reply(200, toListBody(page, deliveryBody));
       },
     },
   };
