@@ -8,7 +8,7 @@ const enums = 'TSEnumDeclaration';
 const layouts = {
   selector: 'Identifier[name=/^is(Distributed|Sharded)$/], CallExpression[callee.property.name="choose"]',
   message:
-    'Do not ask how products are stored: call an operation of src/db/layout/product-layout.ts, or add one to both layouts.',
+    'Do not ask how products are stored: call an operation of src/base/db/layout/product-layout.ts, or add one to both layouts.',
 };
 
 /** Statements of knex. Only a value of its builder may be a text, without bindings: `update({ at: db.raw('now()') })`. */
@@ -22,7 +22,7 @@ const rawStatements = {
 const advisoryLocks = {
   selector: ':matches(Literal[value=/pg_\\w*advisory/], TemplateElement[value.raw=/pg_\\w*advisory/])',
   message:
-    'Take the lock by takeLock, tryLock, lockSql or tryLockSql of src/db/locks.ts: docs/decisions/0062-take-locks-by-one-file.md.',
+    'Take the lock by takeLock, tryLock, lockSql or tryLockSql of src/base/db/locks.ts: docs/decisions/0062-take-locks-by-one-file.md.',
 };
 
 /** Members of pg and knex that their manuals leave out, by the ways to reach them past the types. */
@@ -36,7 +36,7 @@ const driverMembers = {
     'TSPropertySignature[key.name=/^(processID|secretKey|sslNegotiation)$/]',
   ].join(', '),
   message:
-    'Undocumented members of pg are read in src/db/undocumented-pg.ts, those of knex in src/db/dialect.ts: docs/decisions/0032-cancel-by-the-protocol.md.',
+    'Undocumented members of pg are read in src/base/db/undocumented-pg.ts, those of knex in src/base/db/dialect.ts: docs/decisions/0032-cancel-by-the-protocol.md.',
 };
 
 /** Replaces what is restricted in these files: of several that match, the last one counts. */
@@ -112,10 +112,15 @@ export default tseslint.config(
     },
   },
   restrictSyntax(['src/**'], layouts, rawStatements, advisoryLocks, driverMembers),
-  restrictSyntax(['src/db/layout/**', 'src/products/pages/**'], rawStatements, advisoryLocks, driverMembers),
-  restrictSyntax(['src/db/locks.ts', 'src/db/functions/**'], layouts, rawStatements, driverMembers),
   restrictSyntax(
-    ['src/db/undocumented-pg.ts', 'src/db/dialect.ts', 'src/db/knex-postgres.d.ts'],
+    ['src/base/db/layout/**', 'src/products/pages/**'],
+    rawStatements,
+    advisoryLocks,
+    driverMembers,
+  ),
+  restrictSyntax(['src/base/db/locks.ts', 'src/base/db/functions/**'], layouts, rawStatements, driverMembers),
+  restrictSyntax(
+    ['src/base/db/undocumented-pg.ts', 'src/base/db/dialect.ts', 'src/base/db/knex-postgres.d.ts'],
     layouts,
     rawStatements,
     advisoryLocks,

@@ -25,7 +25,7 @@ export const functions = {
   stamp_order: 'e45fb746bdfa861a',
 };
 
-/** Creates the functions from `src/db/functions`; they are those that earlier migrations created. */
+/** Creates the functions from `src/base/db/functions`; they are those that earlier migrations created. */
 export const up = (db: Knex): Promise<void> => createFunctions(db, functions);
 
 /** Leaves the functions, which are those of before. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { schemaFunctions } from '../src/db/functions';
+import { schemaFunctions } from '../src/base/db/functions';
 
-/** Names of functions of `src/db/functions`, each with the digest of its statements when the migration was written. */
+/** Names of functions of `src/base/db/functions`, each with the digest of its statements when the migration was written. */
 export type FunctionDigests = Readonly<Record<string, string>>;
 
 /** Returns the digest of the statements that create a function. */
@@ -10,7 +10,7 @@ export const digestFunction = (statements: string) =>
   createHash('sha256').update(statements).digest('hex').slice(0, 16);
 
 /**
- * Creates functions as they stand in `src/db/functions`, in the transaction of the migration. Running processes are not disturbed: it
+ * Creates functions as they stand in `src/base/db/functions`, in the transaction of the migration. Running processes are not disturbed: it
  * locks no table, and calls in progress end with the function that they began with.
  *
  * A function that was changed after this migration keeps its form here, because the new one may need what later migrations add; the

@@ -50,7 +50,7 @@ import type { FunctionDigests } from './create-functions';
 /** A version of the service: `info.version` of the document. */
 export type Version = `${number}.${number}.${number}`;
 
-/** A migration, with the digests of the functions that it creates from `src/db/functions`. */
+/** A migration, with the digests of the functions that it creates from `src/base/db/functions`. */
 type Migration = Knex.Migration & { functions?: FunctionDigests };
 
 /** A migration, marked with what it does to the releases before it. */
@@ -80,7 +80,7 @@ export function contract(migration: Migration, compatibleFrom: Version): MarkedM
  *
  * To add one: a file with `up` and `down`, named by its time; here its import, and a line that marks it, `expand(…)` or
  * `contract(…, '1.4.0')`. An entry without a mark does not compile. Then `make generate`. One that creates or changes functions
- * takes them from `src/db/functions`: `test/db/functions.test.ts` says which line it needs.
+ * takes them from `src/base/db/functions`: `test/base/db/functions.test.ts` says which line it needs.
  */
 export const migrations: Record<string, MarkedMigration> = {
   '20261121090000_create_catalog': expand(createCatalog),

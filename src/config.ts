@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { Client } from 'pg';
 import { isActiveCurrency } from './feed-format/currency';
-import { isSecretsKeyList } from './shared/secret-box';
-import { formerSettings, removedSettings, replacedSettings, settings } from './shared/setting-groups';
-import { ConfigError, settingsReader, type SettingValues } from './shared/settings';
+import { isSecretsKeyList } from './base/secret-box';
+import { formerSettings, removedSettings, replacedSettings, settings } from './base/setting-groups';
+import { ConfigError, settingsReader, type SettingValues } from './base/settings';
 
 export const settingNames = Object.keys(settings);
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig, readFormerSettings, type Config } from './config';
-import { ConfigError } from './shared/settings';
-import { createLog } from './shared/log';
+import { ConfigError } from './base/settings';
+import { createLog } from './base/log';
 import { disposeOnce, type Cleanup } from './process/cleanups';
 import { migrate } from './process/migrate';
 import { start } from './process/start';
-import { promisedStopMilliseconds, stopReserveMilliseconds } from './shared/shutdown';
+import { promisedStopMilliseconds, stopReserveMilliseconds } from './base/shutdown';
 
 /** `migrate` migrates the schema and exits; see `Role` for the others. */
 const roles = ['api', 'worker', 'migrate'] as const;

@@ -1,4 +1,4 @@
-import { digestOf, generateKey } from '../../src/shared/key-format';
+import { digestOf, generateKey } from '../../src/base/key-format';
 import { median, thisBuild } from '../service-process';
 import { combinations, isTypical, type Combination } from './catalog-combinations';
 import { fillCatalog } from './catalog-data';

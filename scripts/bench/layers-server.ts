@@ -27,7 +27,7 @@ import { readerOfPuts } from '../../src/http/read-as-put';
 import { RequestLog } from '../../src/http/request-log';
 import { createHttpServer } from '../../src/http/server';
 import { authenticateConfigured } from '../../src/keys/authenticate';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { apiKey } from './servers';
 
 const { paths } = document;

@@ -8,7 +8,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { binaries } from '../../src/embedded-postgres/files';
+import { binaries } from '../../src/base/embedded-postgres/files';
 import { measureAnalytics } from './analytics';
 import { measureBuilds } from './builds';
 import { measureBursts } from './bursts';

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { loadConfig } from '../../src/config';
-import { formatId } from '../../src/shared/ids';
+import { formatId } from '../../src/base/ids';
 import { connectTo, embeddedAddress, startServiceProcess } from '../service-process';
 import { writeFeeds, type Feeds } from './etl-feeds';
 import { runExpecting, sendFeed } from './feed-requests';

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { formatId } from '../../src/shared/ids';
+import { formatId } from '../../src/base/ids';
 import type { DrawnRequest } from './http-load';
 import { brandsCount, categoriesCount } from './etl-feeds';
 import { categoryName, neighborName, neighborsCount } from './neighbors';

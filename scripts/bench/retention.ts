@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
-import { openDatabase } from '../../src/db/database';
+import { openDatabase } from '../../src/base/db/database';
 import { prune } from '../../src/retention/prune';
-import { openObjectStore } from '../../src/storage/open-store';
+import { openObjectStore } from '../../src/base/storage/open-store';
 import { embeddedAddress } from '../service-process';
 import { fillCatalog } from './catalog-data';
 import { quantile, timed, watchReads } from './measure';

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Client, type ClientConfig } from 'pg';
-import { binaries, execute, serverAccount } from '../../src/embedded-postgres/files';
+import { binaries, execute, serverAccount } from '../../src/base/embedded-postgres/files';
 import { embeddedAddress, startServiceProcess, thisBuild, type Build } from '../service-process';
 import { watchPostgres, watchProcessors } from './processor-time';
 

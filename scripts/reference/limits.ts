@@ -1,4 +1,4 @@
-import { settingGroups } from '../../src/shared/setting-groups';
+import { settingGroups } from '../../src/base/setting-groups';
 import { concurrentUploadsDefault } from '../../src/config';
 import { concurrentForms, smallUploadBytes } from '../../src/feeds/upload-form';
 import { wrongKeyLimits } from '../../src/http/wrong-keys';
@@ -16,14 +16,18 @@ import { formatsMax } from '../../src/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/read/header-names';
 import { recordBytes } from '../../src/feed-format/columns';
 import { issuesKept } from '../../src/etl/row-issues';
-import { half } from '../../src/shared/concurrency-limit';
-import { concurrentDownloadsMax, transferRules, waitingTransfersMax } from '../../src/shared/transfer-limit';
+import { half } from '../../src/base/concurrency/concurrency-limit';
+import {
+  concurrentDownloadsMax,
+  transferRules,
+  waitingTransfersMax,
+} from '../../src/base/concurrency/transfer-limit';
 import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/worker';
 import { concurrentRejectsMax } from '../../src/runs/rejects';
-import { databaseAcquireMilliseconds } from '../../src/db/database';
-import { pageBytesMax } from '../../src/db/page';
-import { poolLimits } from '../../src/db/dialect';
-import { databaseTimeouts } from '../../src/db/transaction';
+import { databaseAcquireMilliseconds } from '../../src/base/db/database';
+import { pageBytesMax } from '../../src/base/db/page';
+import { poolLimits } from '../../src/base/db/dialect';
+import { databaseTimeouts } from '../../src/base/db/transaction';
 import { idempotencyMilliseconds } from '../../src/idempotency/idempotency.repository';
 import {
   concurrentDeliveries,
@@ -35,7 +39,7 @@ import { webhookLimits } from '../../src/webhooks/send';
 import { webhookRetries } from '../../src/webhooks/deliver';
 import { webhookDeadMilliseconds } from '../../src/webhooks/endpoints.repository';
 import { jobWaitLimits } from '../../src/jobs/job-changes';
-import { s3Limits } from '../../src/storage/s3-store';
+import { s3Limits } from '../../src/base/storage/s3-store';
 import {
   headerBytes,
   headersMax,
@@ -44,7 +48,7 @@ import {
   keepAliveMilliseconds,
 } from '../../src/http/server';
 import { requestIdleMilliseconds } from '../../src/http/slow-client';
-import { bytesPerSecondMin } from '../../src/shared/stall-detector';
+import { bytesPerSecondMin } from '../../src/base/concurrency/stall-detector';
 
 const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;
 
@@ -388,7 +392,7 @@ const sharesText = [
 export function limitsPage(): string {
   return page(
     'Limits',
-    'scripts/reference/limits.ts and src/shared/setting-groups.ts',
+    'scripts/reference/limits.ts and src/base/setting-groups.ts',
     'A name of a [setting](settings.md) means that the operator can change the limit; the value is its default. All others' +
       ' are fixed. 429 and 503 have a `Retry-After` header. A request as a whole has no time limit: a run takes as long as' +
       ' it takes.',

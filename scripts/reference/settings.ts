@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formerSettings, removedSettings, settingGroups } from '../../src/shared/setting-groups';
-import type { Setting } from '../../src/shared/settings';
+import { formerSettings, removedSettings, settingGroups } from '../../src/base/setting-groups';
+import type { Setting } from '../../src/base/settings';
 import { bytes, code, count, page, table } from './markdown';
 
 const docs = join(__dirname, '..', '..', 'docs');
@@ -24,7 +24,7 @@ export function settingsPage(): string {
   ]);
   return page(
     'Settings',
-    'src/shared/setting-groups.ts',
+    'src/base/setting-groups.ts',
     'Settings are environment variables. An empty variable counts as unset. A wrong setting stops the start with one line that' +
       ' names it: `Wrong setting PORT: it must be <= 65535, and is "70000".`',
     'A limit "per process" applies to each process on its own.',
@@ -83,7 +83,7 @@ export function envExample(): string {
       `# ${name}=${value ?? ''}`,
     ]),
   ]);
-  return `# Generated from src/shared/setting-groups.ts by \`make generate\`; edit that instead.
+  return `# Generated from src/base/setting-groups.ts by \`make generate\`; edit that instead.
 
 # compose.yaml asks for these four. docs/how-to/deploy.md has the command that makes a .env with random values.
 # This one becomes part of an address: letters and digits only.

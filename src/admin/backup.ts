@@ -3,13 +3,13 @@ import { mkdir, readdir, realpath, rename, rm, writeFile } from 'node:fs/promise
 import { dirname, join, relative, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { loadConfig, type Config } from '../config';
-import { openDatabase, queryRows, type DatabaseAddress } from '../db/database';
-import { sql } from '../db/sql';
-import { backUpCluster } from '../embedded-postgres/base-backup';
+import { openDatabase, queryRows, type DatabaseAddress } from '../base/db/database';
+import { sql } from '../base/db/sql';
+import { backUpCluster } from '../base/embedded-postgres/base-backup';
 import { reachDatabase } from '../process/reach-database';
 import { holdLease } from '../retention/lease';
-import { copyFolder, countFiles, syncFolder } from '../shared/copy-folder';
-import { ConfigError } from '../shared/settings';
+import { copyFolder, countFiles, syncFolder } from '../base/embedded-postgres/copy-folder';
+import { ConfigError } from '../base/settings';
 import { printLine } from './output';
 import { manifestFile, parts, restoreDataFolder, type BackupManifest } from './restore';
 

@@ -1,6 +1,6 @@
 import { loadConfig, type Config } from '../config';
-import { openDatabase, type Database } from '../db/database';
-import { migrateToLatest, missingMigrations } from '../db/migrate';
+import { openDatabase, type Database } from '../base/db/database';
+import { migrateToLatest, missingMigrations } from '../base/db/migrate';
 import { reachDatabase } from '../process/reach-database';
 
 export interface AdminContext {

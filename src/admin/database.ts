@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { Client } from 'pg';
 import { loadConfig } from '../config';
-import { copyDatabase } from '../db/copy-database';
-import { clientConfig, type DatabaseAddress } from '../db/database';
+import { copyDatabase } from '../base/db/copy-database';
+import { clientConfig, type DatabaseAddress } from '../base/db/database';
 import { reachDatabase } from '../process/reach-database';
 import { withDatabase } from './context';
 import { printLine, printTable } from './output';

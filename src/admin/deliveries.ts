@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, type Command } from 'commander';
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { findEndpoint, type EndpointRow } from '../webhooks/endpoints.repository';
 import {
   findOutcome,

@@ -1,8 +1,8 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { partnerExists } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { digestOf, generateKey } from '../shared/key-format';
+import { digestOf, generateKey } from '../base/key-format';
 import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../keys/keys.repository';
 import { partnerNameArgument, timeArgument } from './arguments';
 import { withDatabase } from './context';

@@ -1,5 +1,5 @@
-import { ConfigError } from '../shared/settings';
-import { UsageError, usageExitCode } from '../shared/command-line';
+import { ConfigError } from '../base/settings';
+import { UsageError, usageExitCode } from '../base/command-line';
 import { adminProgram } from './program';
 
 adminProgram()

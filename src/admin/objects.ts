@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { cleanObjects } from '../feeds/clean-objects';
 import { holdLease } from '../retention/lease';
-import { openObjectStore } from '../storage/open-store';
+import { openObjectStore } from '../base/storage/open-store';
 import { withDatabase, type AdminContext } from './context';
 import { printLine } from './output';
 

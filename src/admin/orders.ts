@@ -1,6 +1,6 @@
 import { InvalidArgumentError, type Command } from 'commander';
 import { eraseReferences, type ErasureSelection } from '../retention/erase-reference';
-import { formatId, parseId } from '../shared/ids';
+import { formatId, parseId } from '../base/ids';
 import { withDatabase } from './context';
 import { printTable } from './output';
 

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
+import type { Database } from '../base/db/database';
+import { inTransaction } from '../base/db/transaction';
 import { recordChangedProducts } from '../partners/changed-products';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { partnerNameArgument } from './arguments';

@@ -1,4 +1,4 @@
-import { CommandLine } from '../shared/command-line';
+import { CommandLine } from '../base/command-line';
 import { addBackup } from './backup';
 import { addDatabase } from './database';
 import { addKeys } from './keys';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { planPrune, prune, type PruneResult, type RetentionRules } from '../retention/prune';
-import { openObjectStore } from '../storage/open-store';
+import { openObjectStore } from '../base/storage/open-store';
 import { withDatabase } from './context';
 import { printLine, printTable } from './output';
 

@@ -1,7 +1,7 @@
 import { deleteRemovedObjects } from '../retention/prune';
 import { countPartnerData, removePartner, type PartnerData } from '../retention/remove-partner';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { openObjectStore } from '../storage/open-store';
+import { openObjectStore } from '../base/storage/open-store';
 import type { AdminContext } from './context';
 import { printLine, printNote, printTable } from './output';
 

@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config';
-import { discardCluster, restoreCluster } from '../embedded-postgres/restore';
-import { copyFolder, countFiles, syncFolder, type FileCount } from '../shared/copy-folder';
-import { ConfigError } from '../shared/settings';
+import { discardCluster, restoreCluster } from '../base/embedded-postgres/restore';
+import { copyFolder, countFiles, syncFolder, type FileCount } from '../base/embedded-postgres/copy-folder';
+import { ConfigError } from '../base/settings';
 import { printLine } from './output';
 
 /** Written last: a folder without it is no complete backup. */

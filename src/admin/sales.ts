@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { rebuildSales } from '../analytics/sales-rollup';
 import { enableSalesTriggers, listDisabledTriggers } from '../analytics/sales-triggers';
 import { verifySales, type SalesDifference } from '../analytics/sales-verification';
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { withDatabase } from './context';
 import { printLine, printNote, printTable } from './output';
 

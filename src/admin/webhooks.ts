@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { InvalidArgumentError, type Command } from 'commander';
 import document from '../../generated/openapi.json';
 import { loadConfig } from '../config';
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { partnerExists } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import {
@@ -13,8 +13,8 @@ import {
   listEndpoints,
   type EndpointRow,
 } from '../webhooks/endpoints.repository';
-import type { EventType } from '../events/outbox';
-import { requirePublicHost } from '../shared/public-address';
+import type { EventType } from '../base/db/outbox';
+import { requirePublicHost } from '../base/public-address';
 import { endpointIdArgument, partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 import { addDeliveries } from './deliveries';

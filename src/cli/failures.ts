@@ -1,4 +1,4 @@
-import { usageExitCode } from '../shared/command-line';
+import { usageExitCode } from '../base/command-line';
 
 /** Exit codes; `--help` lists them. */
 export const exitCodes = {

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { UsageError } from '../shared/command-line';
+import { UsageError } from '../base/command-line';
 import { inOptions } from './advice';
 import { exitCodes, Failure } from './failures';
 import { printableJson } from './printable';

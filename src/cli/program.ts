@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Argument, type Command } from 'commander';
 import document from '../../generated/openapi.json';
-import { CommandLine } from '../shared/command-line';
+import { CommandLine } from '../base/command-line';
 import {
   callersFolder,
   collect,

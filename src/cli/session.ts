@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { constants } from 'node:os';
-import { readLocalKey } from '../shared/local-key';
+import { readLocalKey } from '../base/local-key';
 import { exitCodes, Failure, UsageFailure } from './failures';
 import type { ProgressView } from './progress-view';
 import { Service, type ServiceAddress } from './service';

@@ -6,7 +6,7 @@ import { entityTagOf, hasCopy } from '../http/caching';
 import { setSecurityHeaders } from '../http/common-headers';
 import type { Exchange, Middleware } from '../http/exchange';
 import { drainRequest } from '../http/send-reply';
-import { methodNotAllowed, notAcceptable } from '../shared/errors';
+import { methodNotAllowed, notAcceptable } from '../base/errors';
 import { consoleDepthMax } from './console.page';
 import { contentSecurityPolicy } from './docs.page';
 

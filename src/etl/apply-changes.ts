@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows } from '../db/database';
-import { sql, type Sql } from '../db/sql';
+import { changeRows, queryRows } from '../base/db/database';
+import { sql, type Sql } from '../base/db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { mergeSql, type ComparedCounters } from './load';
 import { endManualVersions } from './manual-versions';

@@ -1,7 +1,7 @@
-import { queryRows, type Database } from '../db/database';
-import { productLayout, productsFor } from '../db/layout/product-layout';
-import { boundedPageSql, type Found } from '../db/page';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { productLayout, productsFor } from '../base/db/layout/product-layout';
+import { boundedPageSql, type Found } from '../base/db/page';
+import { raw, sql, type Sql } from '../base/db/sql';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 
 /*

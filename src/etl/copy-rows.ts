@@ -1,8 +1,8 @@
 import { pipeline } from 'node:stream/promises';
 import type { Knex } from 'knex';
-import { connectionOf } from '../db/dialect';
+import { connectionOf } from '../base/db/dialect';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { ObjectStore } from '../storage/object-store';
+import type { ObjectStore } from '../base/storage/object-store';
 import type { FeedRecord, RecordPlace } from '../feed-format/read/extract';
 import { productColumns } from '../feed-format/columns';
 import type { FeedHeader } from '../feed-format/read/header';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { dropWorkingCopy, writeBack } from '../db/layout/product-layout';
+import { dropWorkingCopy, writeBack } from '../base/db/layout/product-layout';
 import { copyRows, formatValues, RepeatedSku, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns } from '../feed-format/columns';
 import { defaultLoadOptions } from '../feed-format/load-options';

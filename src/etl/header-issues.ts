@@ -1,6 +1,6 @@
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import type { FeedToRun } from './raw-file';
-import { formatId } from '../shared/ids';
+import { formatId } from '../base/ids';
 import { productColumns } from '../feed-format/columns';
 import type { RecordPlace } from '../feed-format/read/extract';
 import type { FeedHeader } from '../feed-format/read/header';

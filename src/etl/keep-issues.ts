@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows } from '../db/database';
-import { sql } from '../db/sql';
+import { changeRows, queryRows } from '../base/db/database';
+import { sql } from '../base/db/sql';
 import { issuesKept, type RowIssue, type RowIssueLog } from './row-issues';
 import { FeedFailure } from './run-result';
 

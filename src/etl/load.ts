@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { boundedPageSql } from '../db/page';
-import { listOf, raw, sql, type Sql } from '../db/sql';
+import { queryRows } from '../base/db/database';
+import { boundedPageSql } from '../base/db/page';
+import { listOf, raw, sql, type Sql } from '../base/db/sql';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { priceJumpSql } from './price-jumps';

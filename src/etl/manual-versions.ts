@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows } from '../db/database';
-import { raw, sql } from '../db/sql';
+import { changeRows, queryRows } from '../base/db/database';
+import { raw, sql } from '../base/db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 
 /** The end of a version that no change has ended yet: its product was changed by hand. */

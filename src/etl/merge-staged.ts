@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { writeBack } from '../db/layout/product-layout';
-import { queryRows } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
+import { writeBack } from '../base/db/layout/product-layout';
+import { queryRows } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
 import type { CatalogChange } from '../partners/catalog-changes';
 import { applyChanges, isContention, ProductsGone } from './apply-changes';
 import { compareProducts } from './load';

@@ -1,4 +1,4 @@
-import { sql, type Sql } from '../db/sql';
+import { sql, type Sql } from '../base/db/sql';
 import { rowIssue } from './row-issues';
 import { PriceJumpLimit } from './run-result';
 import type { RunStats } from './run-stats';

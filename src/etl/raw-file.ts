@@ -10,8 +10,8 @@ import { readHeader, type FeedHeader } from '../feed-format/read/header';
 import { headerRowBytes } from '../feed-format/read/header-names';
 import { UnclosedQuote } from '../feed-format/read/scan-record';
 import { MalformedGzip, unpack } from '../feed-format/read/unpack';
-import { startingWith } from '../shared/starting-with';
-import { StorageError, type ObjectStore } from '../storage/object-store';
+import { startingWith } from '../base/starting-with';
+import { StorageError, type ObjectStore } from '../base/storage/object-store';
 import { FeedFailure } from './run-result';
 
 /** Feed of a run. */

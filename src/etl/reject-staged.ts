@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { sql, type Sql } from '../db/sql';
+import { queryRows } from '../base/db/database';
+import { sql, type Sql } from '../base/db/sql';
 import type { RecordPlace } from '../feed-format/read/extract';
 import { issueFirstRows, issueValueCharacters, rowIssue, type FirstRow, type RowIssue } from './row-issues';
 import type { RunStats } from './run-stats';

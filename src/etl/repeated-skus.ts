@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { sql } from '../db/sql';
+import { sql } from '../base/db/sql';
 import { rejectStaged } from './reject-staged';
 import type { RunStats } from './run-stats';
 import { readColumn, type StagedFeed } from './staging';

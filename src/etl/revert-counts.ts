@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { queryRows, queryRowsWithin } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows, queryRowsWithin } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
 import { revertEffects, type EffectPage, type RunChange } from './change-effects';
 import { etlWorkMemMegabytes } from './staging';
 

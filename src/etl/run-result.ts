@@ -1,5 +1,5 @@
-import { formatId } from '../shared/ids';
-import { isNodeLost } from '../db/database';
+import { formatId } from '../base/ids';
+import { isNodeLost } from '../base/db/database';
 
 /** Counters of a run: processed = inserted + updated + unchanged + skipped, always. The names are those of the contract. */
 export interface RunCounters {

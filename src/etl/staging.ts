@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
 import { copyRows, formatValue, formatValues, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { LoadOptions } from '../feed-format/load-options';

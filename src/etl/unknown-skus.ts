@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { copyByKey } from '../db/layout/copy-products';
-import { takeWorkingCopy } from '../db/layout/product-layout';
-import { raw, sql } from '../db/sql';
+import { copyByKey } from '../base/db/layout/copy-products';
+import { takeWorkingCopy } from '../base/db/layout/product-layout';
+import { raw, sql } from '../base/db/sql';
 import { rejectStaged } from './reject-staged';
 import type { RunStats } from './run-stats';
 import { readColumn, type StagedFeed } from './staging';

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
-import { copyByKey, copyUnnamed, copyWhere } from '../db/layout/copy-products';
-import { takeWorkingCopy } from '../db/layout/product-layout';
-import { raw, sql } from '../db/sql';
+import { copyByKey, copyUnnamed, copyWhere } from '../base/db/layout/copy-products';
+import { takeWorkingCopy } from '../base/db/layout/product-layout';
+import { raw, sql } from '../base/db/sql';
 import type { RunChange } from './change-effects';
 import { pendingVersion } from './manual-versions';
 import type { StagedFeed } from './staging';
 
 /*
- * What the working copy of a distributed `products` needs, for each kind of work (see src/db/layout/working-copy.ts). On plain
+ * What the working copy of a distributed `products` needs, for each kind of work (see src/base/db/layout/working-copy.ts). On plain
  * PostgreSQL, these functions do nothing.
  */
 

@@ -1,4 +1,4 @@
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 import { productColumns } from './columns';
 import { isActiveCurrency } from './currency';
 import { trimText } from './text';

@@ -7,7 +7,7 @@ import { headerRowBytes } from '../feed-format/read/header-names';
 import type { LoadMode } from '../feed-format/load-options';
 import { trimText } from '../feed-format/text';
 import { isGzipName, MalformedGzip, unpack } from '../feed-format/read/unpack';
-import { fileTooLarge, invalidFeedFile, invalidShape, ServiceError } from '../shared/errors';
+import { fileTooLarge, invalidFeedFile, invalidShape, ServiceError } from '../base/errors';
 
 /** How a file is checked. */
 interface FileChecks {

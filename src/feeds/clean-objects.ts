@@ -1,7 +1,7 @@
-import type { Database } from '../db/database';
-import { parseId } from '../shared/ids';
-import { feedIdOfKey, isStagingKey, keyPrefixes } from '../storage/object-key';
-import type { ListedObject, ObjectStore } from '../storage/object-store';
+import type { Database } from '../base/db/database';
+import { parseId } from '../base/ids';
+import { feedIdOfKey, isStagingKey, keyPrefixes } from '../base/storage/object-key';
+import type { ListedObject, ObjectStore } from '../base/storage/object-store';
 import { findNamedKeys, lastFeedId } from './feeds.repository';
 
 /** As many keys as S3 lists per request. */

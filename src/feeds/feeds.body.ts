@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { formatId } from '../shared/ids';
+import { formatId } from '../base/ids';
 import { lastRunSummary, validationMessage } from '../jobs/jobs.service';
 import type { FeedRow } from './feeds.repository';
 

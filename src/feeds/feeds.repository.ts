@@ -1,14 +1,14 @@
-import { queryRows, type Database } from '../db/database';
-import { boundedPageSql, type Found } from '../db/page';
-import { allOf, raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { boundedPageSql, type Found } from '../base/db/page';
+import { allOf, raw, sql, type Sql } from '../base/db/sql';
 import { requestedAtSql } from '../jobs/jobs.repository';
 import type { RunColumns } from '../jobs/jobs.service';
 import type { Encoding, FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
-import type { PartnerScope } from '../shared/caller';
-import { formatId } from '../shared/ids';
-import { toPage, type Page } from '../shared/pagination';
-import { publishEventsSql } from '../events/outbox';
+import type { PartnerScope } from '../base/caller';
+import { formatId } from '../base/ids';
+import { toPage, type Page } from '../base/pagination';
+import { publishEventsSql } from '../base/db/outbox';
 import { jobRevertedBySql } from '../partners/reverted-by';
 
 type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
-import type { Database } from '../db/database';
-import type { PartnerScope } from '../shared/caller';
-import { feedNotFound, rawFileMissing, rawFileRemoved } from '../shared/errors';
-import { formatId, parseId } from '../shared/ids';
-import { StorageError, type ByteRange, type ObjectStore } from '../storage/object-store';
+import type { Database } from '../base/db/database';
+import type { PartnerScope } from '../base/caller';
+import { feedNotFound, rawFileMissing, rawFileRemoved } from '../base/errors';
+import { formatId, parseId } from '../base/ids';
+import { StorageError, type ByteRange, type ObjectStore } from '../base/storage/object-store';
 import { findFeed, type FeedRow } from './feeds.repository';
 
 /** @throws feed_not_found */

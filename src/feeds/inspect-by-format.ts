@@ -8,7 +8,7 @@ import { decodeBeginning } from '../feed-format/read/decode-text';
 import type { NamedHeader } from '../feed-format/read/header';
 import { MalformedGzip } from '../feed-format/read/unpack';
 import { trimText } from '../feed-format/text';
-import { invalidFeedFile, notCsv, ServiceError } from '../shared/errors';
+import { invalidFeedFile, notCsv, ServiceError } from '../base/errors';
 import { checkHeader, emptyFile, notEncoded } from './checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';
 import type { FileBeginning } from './inspected-beginning';

@@ -15,7 +15,7 @@ import { productColumns } from '../feed-format/columns';
 import type { NamedHeader } from '../feed-format/read/header';
 import { UnclosedQuote } from '../feed-format/read/scan-record';
 import type { LoadMode } from '../feed-format/load-options';
-import { ConcurrencyLimit } from '../shared/concurrency-limit';
+import { ConcurrencyLimit } from '../base/concurrency/concurrency-limit';
 
 /** Bytes parsed before yielding to the event loop: all of them take up to a second. */
 const inspectChunkBytes = 16 * 1024;

@@ -1,6 +1,6 @@
 import { trimText } from '../feed-format/text';
 import { isGzip, isGzipName, MalformedGzip, unpack } from '../feed-format/read/unpack';
-import { fileTooLarge } from '../shared/errors';
+import { fileTooLarge } from '../base/errors';
 import type { IncomingFile } from './receive-feed';
 
 /**

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
+import type { Database } from '../base/db/database';
+import { inTransaction } from '../base/db/transaction';
 import { strictFormat } from '../feed-format/built-in-formats';
 import { isCsvFile } from '../feed-format/csv-file-type';
 import type { FeedFormat } from '../feed-format/format-definition';
@@ -16,13 +16,13 @@ import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../ide
 import { insertJobs } from '../jobs/jobs.repository';
 import { requireKeyInUse } from '../keys/keys.repository';
 import { findPartnerId, getOrInsertPartner, lockAgainstRemoval } from '../partners/partners.repository';
-import type { Caller } from '../shared/caller';
-import { notCsv, partnerNotFound, ServiceError, tooManyFormats } from '../shared/errors';
-import { formatId, parseId } from '../shared/ids';
-import type { Log } from '../shared/log';
-import { startingWith } from '../shared/starting-with';
-import { rawFileKey, stagingKey } from '../storage/object-key';
-import { cleanUpMilliseconds, type ObjectStore } from '../storage/object-store';
+import type { Caller } from '../base/caller';
+import { notCsv, partnerNotFound, ServiceError, tooManyFormats } from '../base/errors';
+import { formatId, parseId } from '../base/ids';
+import type { Log } from '../base/log';
+import { startingWith } from '../base/starting-with';
+import { rawFileKey, stagingKey } from '../base/storage/object-key';
+import { cleanUpMilliseconds, type ObjectStore } from '../base/storage/object-store';
 import { CheckedFile } from './checked-file';
 import { receiptBody, type FeedReceipt } from './feeds.body';
 import {

@@ -1,6 +1,6 @@
 import type { operations } from '../../generated/openapi';
-import type { Database } from '../db/database';
-import { invalidShape, requestTimedOut, type ServiceError, type ShapeError } from '../shared/errors';
+import type { Database } from '../base/db/database';
+import { invalidShape, requestTimedOut, type ServiceError, type ShapeError } from '../base/errors';
 import { loadOptionsOf, type LoadChoice } from '../feed-format/load-options';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
 import { defaultFormatName } from '../formats/formats.repository';
@@ -10,9 +10,9 @@ import type { FormFields } from '../http/form-fields';
 import type { FormPart, MultipartBody } from '../http/multipart';
 import { reservedNameError } from '../partners/partner-name';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { holderOf, requirePartner, type Caller } from '../shared/caller';
-import { half } from '../shared/concurrency-limit';
-import { TransferLimit, type TransferRequest } from '../shared/transfer-limit';
+import { holderOf, requirePartner, type Caller } from '../base/caller';
+import { half } from '../base/concurrency/concurrency-limit';
+import { TransferLimit, type TransferRequest } from '../base/concurrency/transfer-limit';
 import type { FormFeed, IncomingFile, KnownFeed, UnfinishedForm } from './receive-feed';
 
 const definitionField = 'format_definition';

@@ -4,7 +4,7 @@ import type { FormatDefinition } from '../feed-format/format-definition';
 import { objectOf } from '../feed-format/format-faults';
 import type { FeedRecord } from '../feed-format/read/extract';
 import { FormatReading, resolveFormat } from '../feed-format/read/format-reading';
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 
 /** Constants that `definitionFaults` checks: a sku, and a currency, which must not be empty either. */
 const checkedElsewhere = new Set<string>(['sku', 'currency']);

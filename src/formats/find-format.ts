@@ -1,9 +1,9 @@
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { findBuiltInFormat } from '../feed-format/built-in-formats';
 import { requiredIn } from '../feed-format/columns';
 import type { FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode, LoadOptions } from '../feed-format/load-options';
-import { invalidShape, type ShapeError } from '../shared/errors';
+import { invalidShape, type ShapeError } from '../base/errors';
 import { defaultFormatName, findFormatOf, isFormatName } from './formats.repository';
 
 /** The format of an upload, null without one; or the error of the choice. */

@@ -1,6 +1,6 @@
 import type { components } from '../../generated/openapi';
-import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
+import type { Database } from '../base/db/database';
+import { inTransaction } from '../base/db/transaction';
 import { builtInFormats, findBuiltInFormat } from '../feed-format/built-in-formats';
 import { definitionFaults } from '../feed-format/format-faults';
 import { defaulted, type OperationsOf } from '../http/contract';
@@ -8,9 +8,9 @@ import { parsePartnerName } from '../partners/partner-name';
 import { requireKeyInUse } from '../keys/keys.repository';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { requirePartner, type PartnerScope } from '../shared/caller';
-import { formatInUse, formatNotFound, tooManyFormats, type ShapeError } from '../shared/errors';
-import { requireNameCursor, toListBody, toPage } from '../shared/pagination';
+import { requirePartner, type PartnerScope } from '../base/caller';
+import { formatInUse, formatNotFound, tooManyFormats, type ShapeError } from '../base/errors';
+import { requireNameCursor, toListBody, toPage } from '../base/pagination';
 import { constantFaults } from './constant-faults';
 import {
   deleteFormat,

@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { takeLock } from '../db/locks';
-import { boundedPageSql, type Found } from '../db/page';
-import { allOf, sql } from '../db/sql';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { takeLock } from '../base/db/locks';
+import { boundedPageSql, type Found } from '../base/db/page';
+import { allOf, sql } from '../base/db/sql';
 import type { FeedFormat, FormatDefinition } from '../feed-format/format-definition';
-import type { PartnerScope } from '../shared/caller';
+import type { PartnerScope } from '../base/caller';
 
 /** A partner's own format. */
 export interface FormatRow {

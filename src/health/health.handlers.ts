@@ -1,4 +1,4 @@
-import { type DatabaseAddress, clientConfig } from '../db/database';
+import { type DatabaseAddress, clientConfig } from '../base/db/database';
 import type { OperationsOf } from '../http/contract';
 import { Client } from 'pg';
 

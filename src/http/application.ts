@@ -1,5 +1,5 @@
 import express, { type Express } from 'express';
-import type { Authenticate } from '../shared/caller';
+import type { Authenticate } from '../base/caller';
 import { setSecurityHeaders } from './common-headers';
 import { sendError } from './error-handler';
 import type { Middleware, ServiceState } from './exchange';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import fresh from 'fresh';
-import { keepJson } from '../shared/exact-json';
+import { keepJson } from '../base/exact-json';
 import { makeReply, type Reply } from './contract';
 
 /**

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import type { operations } from '../../generated/openapi';
-import type { Caller, KeyInUse } from '../shared/caller';
-import type { ServiceError, ShapeError } from '../shared/errors';
-import type { Log } from '../shared/log';
-import type { Peer } from '../shared/stall-detector';
+import type { Caller, KeyInUse } from '../base/caller';
+import type { ServiceError, ShapeError } from '../base/errors';
+import type { Log } from '../base/log';
+import type { Peer } from '../base/concurrency/stall-detector';
 import type { EncodedFile } from './encoded-file';
 import type { MultipartBody } from './multipart';
 

@@ -1,6 +1,6 @@
-import { isConflict, isDatabaseUnavailable } from '../db/database';
-import { ServiceError, unavailable, type ErrorCode } from '../shared/errors';
-import { StorageError } from '../storage/object-store';
+import { isConflict, isDatabaseUnavailable } from '../base/db/database';
+import { ServiceError, unavailable, type ErrorCode } from '../base/errors';
+import { StorageError } from '../base/storage/object-store';
 import { makeReply, type Reply } from './contract';
 
 const retryAfterSeconds = 5;

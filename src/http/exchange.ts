@@ -1,8 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
-import type { Caller } from '../shared/caller';
-import type { ShapeError } from '../shared/errors';
-import type { Log } from '../shared/log';
+import type { Caller } from '../base/caller';
+import type { ShapeError } from '../base/errors';
+import type { Log } from '../base/log';
 import type { ReadAsPut } from './contract';
 import type { InFlight } from './in-flight';
 import type { KeyCheck } from './key-check';

@@ -1,5 +1,5 @@
 import type { Ajv, ValidateFunction } from 'ajv';
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 import { prepareBody, type BodySchema } from './prepare-body';
 import { toTyped } from './query';
 import { toShapeErrors } from './shape-errors';

@@ -1,12 +1,12 @@
-import type { Caller, KeyInUse } from '../shared/caller';
-import { unauthorized, unavailable, type ServiceError } from '../shared/errors';
-import type { Log } from '../shared/log';
+import type { Caller, KeyInUse } from '../base/caller';
+import { unauthorized, unavailable, type ServiceError } from '../base/errors';
+import type { Log } from '../base/log';
 import { makeReply, type ReadAsPut } from './contract';
 import type { Exchange } from './exchange';
 import type { MultipartBody } from './multipart';
 import type { SentValues } from './shape-errors';
 import { readerOf } from './slow-client';
-import type { Peer } from '../shared/stall-detector';
+import type { Peer } from '../base/concurrency/stall-detector';
 
 /**
  * The `Call` of a handler; the validators guarantee its types. A class, for the same reason as `Exchange`. Handlers take functions

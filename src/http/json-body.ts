@@ -5,7 +5,7 @@ import {
   malformedRequest,
   ServiceError,
   unsupportedMediaType,
-} from '../shared/errors';
+} from '../base/errors';
 import { askForBody } from './request-body';
 import { watchSender } from './slow-client';
 import { toWellFormed, type WellFormed } from './well-formed';

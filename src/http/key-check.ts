@@ -1,5 +1,5 @@
-import type { KeyInUse } from '../shared/caller';
-import { unauthorized } from '../shared/errors';
+import type { KeyInUse } from '../base/caller';
+import { unauthorized } from '../base/errors';
 
 /** Interval of checking the key of a request in progress again; keys are cached as long. */
 const recheckMilliseconds = 2_000;

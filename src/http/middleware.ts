@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import type { IncomingMessage } from 'node:http';
-import { requireWriteAccess, type Authenticate } from '../shared/caller';
+import { requireWriteAccess, type Authenticate } from '../base/caller';
 import {
   invalidShape,
   malformedRequest,
@@ -9,7 +9,7 @@ import {
   unauthorized,
   unavailable,
   unsupportedMediaType,
-} from '../shared/errors';
+} from '../base/errors';
 import { unlessCopied } from './caching';
 import { requestIdOf } from './common-headers';
 import { EncodedFile } from './encoded-file';

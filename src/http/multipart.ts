@@ -2,13 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import busboy from 'busboy';
-import { fileTooLarge, malformedRequest, ServiceError, unauthorized } from '../shared/errors';
+import { fileTooLarge, malformedRequest, ServiceError, unauthorized } from '../base/errors';
 import type { FormFields } from './form-fields';
 import type { KeyCheck } from './key-check';
 import { askForBody, hasBody } from './request-body';
 import { Delimiters } from './multipart-delimiters';
 import { senderOf, watchSender } from './slow-client';
-import type { Peer } from '../shared/stall-detector';
+import type { Peer } from '../base/concurrency/stall-detector';
 
 /** Maximum size of a form without its file. */
 export const multipartOverheadBytes = 1024 * 1024;

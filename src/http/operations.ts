@@ -8,7 +8,7 @@ import { openMultipart } from './multipart';
 import { PreparedRouter, SentRequest } from './prepared-router';
 import { serveOperation, type ServedOperation } from './served-operation';
 import { toShapeErrors, type SentValues } from './shape-errors';
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 
 /** The operations of the document, routed, validated and called by openapi-backend. */
 export interface OpenApi {

@@ -1,5 +1,5 @@
 import parseRange from 'range-parser';
-import type { ByteRange } from '../storage/object-store';
+import type { ByteRange } from '../base/storage/object-store';
 import { hasCopy } from './caching';
 
 /** The headers of a conditional or range request. */

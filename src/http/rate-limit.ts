@@ -1,6 +1,6 @@
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
-import { rateLimited } from '../shared/errors';
-import type { Caller } from '../shared/caller';
+import { rateLimited } from '../base/errors';
+import type { Caller } from '../base/caller';
 
 /** Window of the limit: short enough that a client which has used it up can wait for the next. */
 export const rateLimitSeconds = 60;

@@ -1,4 +1,4 @@
-import { ServiceError, type ShapeError } from '../shared/errors';
+import { ServiceError, type ShapeError } from '../base/errors';
 import type { ReadAsPut } from './contract';
 import { parseJsonBody } from './json-body';
 import type { OpenApi } from './operations';

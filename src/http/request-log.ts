@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Caller } from '../shared/caller';
-import type { Log } from '../shared/log';
+import type { Caller } from '../base/caller';
+import type { Log } from '../base/log';
 import type { OperationId } from './contract';
 import { asServiceError } from './error-response';
 

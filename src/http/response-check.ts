@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { OpenAPIBackend, Operation } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
-import { stringifyJson } from '../shared/exact-json';
+import { stringifyJson } from '../base/exact-json';
 import type { Reply } from './contract';
 import { EncodedFile } from './encoded-file';
 

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ServiceError, unauthorized } from '../shared/errors';
-import { TransferEvicted } from '../shared/transfer-limit';
-import { stringifyJson } from '../shared/exact-json';
+import { ServiceError, unauthorized } from '../base/errors';
+import { TransferEvicted } from '../base/concurrency/transfer-limit';
+import { stringifyJson } from '../base/exact-json';
 import type { Reply } from './contract';
 import { EncodedFile } from './encoded-file';
 import type { Exchange } from './exchange';

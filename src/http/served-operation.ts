@@ -1,6 +1,6 @@
 import { ValidationContext, type OpenAPIBackend, type Operation } from 'openapi-backend';
 import type { OpenAPIV3 } from 'openapi-types';
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 import type { OperationId, RawRequest, Reply, RuledRequest } from './contract';
 import { openFormFields, type FormFields } from './form-fields';
 import type { BodySchema } from './prepare-body';

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Express, Request, Response } from 'express';
-import { requestTimedOut } from '../shared/errors';
+import { requestTimedOut } from '../base/errors';
 import { noteExpectation } from './request-body';
 import { requestIdOf, securityHeaders } from './common-headers';
 import { messagesOf } from './messages';

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { requestTimedOut, type ServiceError } from '../shared/errors';
-import { minimumThroughput, detectStall, type Peer } from '../shared/stall-detector';
+import { requestTimedOut, type ServiceError } from '../base/errors';
+import { minimumThroughput, detectStall, type Peer } from '../base/concurrency/stall-detector';
 
 /** Window of the minimum throughput of a client that sends. A stalled upload occupies a connection, memory and a file. */
 export const requestIdleMilliseconds = 60_000;

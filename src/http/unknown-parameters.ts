@@ -1,4 +1,4 @@
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 import type { Reply } from './contract';
 import { parsePrefer } from './prefer';
 import type { Parameter } from './query';

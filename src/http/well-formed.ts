@@ -1,5 +1,5 @@
 import { parse, unescape, type ParsedUrlQuery } from 'node:querystring';
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 
 /** Maximum number of listed errors: a megabyte can contain a hundred thousand. */
 const errorsMax = 100;

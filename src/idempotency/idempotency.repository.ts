@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { lockKeyOf, tryLock, trySharedLock } from '../db/locks';
-import { raw, sql, type Sql } from '../db/sql';
-import { databaseTimeouts } from '../db/transaction';
-import { keepJson, parseJson } from '../shared/exact-json';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { lockKeyOf, tryLock, trySharedLock } from '../base/db/locks';
+import { raw, sql, type Sql } from '../base/db/sql';
+import { databaseTimeouts } from '../base/db/transaction';
+import { keepJson, parseJson } from '../base/exact-json';
 
 /** Promised retention of the response to a request with an `Idempotency-Key`. */
 export const idempotencyMilliseconds = 24 * 3600 * 1000;

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { stringify } from 'safe-stable-stringify';
-import type { Database } from '../db/database';
-import { inTransaction, type TransactionKind } from '../db/transaction';
-import { idempotencyKeyUsed, idempotentRequestInProgress } from '../shared/errors';
-import { parseJson } from '../shared/exact-json';
+import type { Database } from '../base/db/database';
+import { inTransaction, type TransactionKind } from '../base/db/transaction';
+import { idempotencyKeyUsed, idempotentRequestInProgress } from '../base/errors';
+import { parseJson } from '../base/exact-json';
 import {
   claimKey,
   isUnclaimed,
@@ -13,7 +13,7 @@ import {
   type IdempotencyKey,
   type KeyedRequest,
 } from './idempotency.repository';
-import type { Caller } from '../shared/caller';
+import type { Caller } from '../base/caller';
 
 /** The body of a response, and whether it is replayed from an earlier request. */
 export interface Outcome<T> {

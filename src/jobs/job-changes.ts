@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../db/database';
-import { parseId } from '../shared/ids';
-import type { PartnerScope } from '../shared/caller';
+import type { Database } from '../base/db/database';
+import { parseId } from '../base/ids';
+import type { PartnerScope } from '../base/caller';
 import { findRequestedRun, type JobRunRow, type RequestedRun } from './job-runs.repository';
 import { listJobVersions, listValidationJobs, type VersionedJobRow } from './jobs.repository';
 import { describeValidationJob, getJob, type Job } from './jobs.service';

@@ -1,10 +1,10 @@
-import { queryRows, type Database } from '../db/database';
-import { boundedPageSql, type Found } from '../db/page';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { boundedPageSql, type Found } from '../base/db/page';
+import { raw, sql, type Sql } from '../base/db/sql';
 import type { LoadMode } from '../feed-format/load-options';
-import type { PartnerScope } from '../shared/caller';
+import type { PartnerScope } from '../base/caller';
 import { revertedBySql } from '../partners/reverted-by';
-import { repeatedReason } from '../shared/errors';
+import { repeatedReason } from '../base/errors';
 import type { CounterColumns } from './jobs.repository';
 
 /** Identifies a run of a job; the first one is 1. */

@@ -1,7 +1,7 @@
-import type { Database } from '../db/database';
-import { parseId } from '../shared/ids';
-import type { PartnerScope } from '../shared/caller';
-import { toPage, type Page } from '../shared/pagination';
+import type { Database } from '../base/db/database';
+import { parseId } from '../base/ids';
+import type { PartnerScope } from '../base/caller';
+import { toPage, type Page } from '../base/pagination';
 import { listRuns, type RunRow } from './job-runs.repository';
 import { getJob, parsePosition } from './jobs.service';
 

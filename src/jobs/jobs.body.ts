@@ -1,10 +1,10 @@
 import type { components } from '../../generated/openapi';
 import type { FieldValue, ProductEffect } from '../etl/change-effects';
 import { summaryText, type RunCounters } from '../etl/run-result';
-import { formatId } from '../shared/ids';
+import { formatId } from '../base/ids';
 import type { JobRunRow, RunRow } from './job-runs.repository';
 import { countersOf, endText, type Job } from './jobs.service';
-import { cancelledReason } from '../shared/errors';
+import { cancelledReason } from '../base/errors';
 
 /** Maps a job to its representation. */
 export function jobBody(job: Job): components['schemas']['Job'] {

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import type { components } from '../../generated/openapi';
-import type { Database } from '../db/database';
-import { unavailable } from '../shared/errors';
+import type { Database } from '../base/db/database';
+import { unavailable } from '../base/errors';
 import type { RowIssue } from '../etl/row-issues';
 import { defaulted, type OperationsOf, type RawRequest } from '../http/contract';
 import { entityTagOf, hasCopy } from '../http/caching';
 import { parsePrefer } from '../http/prefer';
-import type { Caller } from '../shared/caller';
-import { toListBody } from '../shared/pagination';
+import type { Caller } from '../base/caller';
+import { toListBody } from '../base/pagination';
 import { followJob, jobWaitLimits, type JobChanges } from './job-changes';
 import { jobEvents, type JobState } from './job-events';
 import { listJobRuns } from './job-runs.service';

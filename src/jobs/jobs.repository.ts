@@ -1,11 +1,11 @@
-import { queryRows, type Database } from '../db/database';
-import { boundedPageSql, type Found } from '../db/page';
-import { allOf, raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { boundedPageSql, type Found } from '../base/db/page';
+import { allOf, raw, sql, type Sql } from '../base/db/sql';
 import type { RowIssue, RowIssueCount } from '../etl/row-issues';
 import type { RunPhase } from '../etl/run-stats';
 import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
 import { jobRevertedBySql } from '../partners/reverted-by';
-import type { PartnerScope } from '../shared/caller';
+import type { PartnerScope } from '../base/caller';
 
 /** Progress of a load: `JobProgress` of the contract. Rates are those of the last five seconds. */
 export interface RunProgress {

@@ -1,10 +1,10 @@
-import type { Database } from '../db/database';
-import { invalidCursor, jobNotFound } from '../shared/errors';
+import type { Database } from '../base/db/database';
+import { invalidCursor, jobNotFound } from '../base/errors';
 import type { RowIssueCount } from '../etl/row-issues';
 import { summaryText, type RunCounters } from '../etl/run-result';
-import { formatId, parseId } from '../shared/ids';
-import type { PartnerScope } from '../shared/caller';
-import { toPage, type Page } from '../shared/pagination';
+import { formatId, parseId } from '../base/ids';
+import type { PartnerScope } from '../base/caller';
+import { toPage, type Page } from '../base/pagination';
 import {
   findSubmissionJob,
   findValidationJob,

@@ -1,8 +1,8 @@
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { findRunChange, listEffects, type EffectPage, type ProductEffect } from '../etl/change-effects';
-import { invalidCursor, jobToRunNotFound, runHistoryNotKept, runNotFound } from '../shared/errors';
-import { formatId, parseId } from '../shared/ids';
-import type { PartnerScope } from '../shared/caller';
+import { invalidCursor, jobToRunNotFound, runHistoryNotKept, runNotFound } from '../base/errors';
+import { formatId, parseId } from '../base/ids';
+import type { PartnerScope } from '../base/caller';
 import { findRun, type JobRunRow } from './job-runs.repository';
 import { findJob } from './jobs.service';
 

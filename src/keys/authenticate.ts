@@ -1,8 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import type { Database } from '../db/database';
-import type { Authenticate, Caller } from '../shared/caller';
-import { digestOf, isGeneratedKey } from '../shared/key-format';
+import type { Database } from '../base/db/database';
+import type { Authenticate, Caller } from '../base/caller';
+import { digestOf, isGeneratedKey } from '../base/key-format';
 import { findKeyInUse } from './keys.repository';
 
 /** TTL of the cache of keys: a revoked key works no longer than that. */

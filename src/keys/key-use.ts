@@ -1,6 +1,6 @@
-import type { Database } from '../db/database';
-import { startPeriodicTask } from '../shared/periodic-task';
-import type { Log } from '../shared/log';
+import type { Database } from '../base/db/database';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
+import type { Log } from '../base/log';
 import { recordKeyUse } from './keys.repository';
 
 /** Interval of writing `last_used_at`: one statement for all keys. */

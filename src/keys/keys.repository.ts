@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { raw, sql } from '../db/sql';
-import type { Caller } from '../shared/caller';
-import { unauthorized } from '../shared/errors';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { raw, sql } from '../base/db/sql';
+import type { Caller } from '../base/caller';
+import { unauthorized } from '../base/errors';
 
 export interface ApiKeyRow {
   api_key_id: number;

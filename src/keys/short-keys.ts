@@ -1,7 +1,7 @@
-import { ConfigError } from '../shared/settings';
-import { queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
-import type { Log } from '../shared/log';
+import { ConfigError } from '../base/settings';
+import { queryRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
+import type { Log } from '../base/log';
 
 const keyCharactersMin = 16;
 

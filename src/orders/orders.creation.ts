@@ -1,6 +1,6 @@
-import { queryRows, type Database } from '../db/database';
-import { sql, type Sql } from '../db/sql';
-import { publishEventsSql } from '../events/outbox';
+import { queryRows, type Database } from '../base/db/database';
+import { sql, type Sql } from '../base/db/sql';
+import { publishEventsSql } from '../base/db/outbox';
 import { orderableAvailabilities } from '../feed-format/availability';
 import {
   claimSql,
@@ -8,7 +8,7 @@ import {
   type ClaimRow,
   type KeyedRequest,
 } from '../idempotency/idempotency.repository';
-import type { PartnerScope } from '../shared/caller';
+import type { PartnerScope } from '../base/caller';
 import { itemsJsonSql, orderJsonSql } from './orders.body';
 
 /** An order as requested. */

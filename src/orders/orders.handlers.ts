@@ -1,12 +1,12 @@
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { reservedNameError } from '../partners/partner-name';
-import { invalidCursor, invalidShape, orderWithoutItems } from '../shared/errors';
-import { parseId } from '../shared/ids';
+import { invalidCursor, invalidShape, orderWithoutItems } from '../base/errors';
+import { parseId } from '../base/ids';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { defaulted, type OperationsOf } from '../http/contract';
 import { digestRequest, idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
-import { requirePartner, type PartnerScope } from '../shared/caller';
-import { toListBody } from '../shared/pagination';
+import { requirePartner, type PartnerScope } from '../base/caller';
+import { toListBody } from '../base/pagination';
 import { orderBody } from './orders.body';
 import { getOrder, listOrders, orderExists } from './orders.repository';
 import { createKeyedOrderBatcher, createOrderBatcher } from './orders.service';

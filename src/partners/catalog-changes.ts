@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows } from '../db/database';
-import { takeLock } from '../db/locks';
-import { sql } from '../db/sql';
+import { changeRows, queryRows } from '../base/db/database';
+import { takeLock } from '../base/db/locks';
+import { sql } from '../base/db/sql';
 import { lockWithdrawals } from './partner-lock';
 
 /*

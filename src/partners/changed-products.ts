@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { recordProducts } from '../db/layout/product-layout';
-import { sql } from '../db/sql';
+import { queryRows } from '../base/db/database';
+import { recordProducts } from '../base/db/layout/product-layout';
+import { sql } from '../base/db/sql';
 
 /**
  * Records that products of a partner were changed where no trigger fired: the next run reads its whole feed, the search index

@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
-import { lockSql } from '../db/locks';
-import { raw, sql, type Sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
-import { publishEventsSql } from '../events/outbox';
+import { queryRows, type Database } from '../base/db/database';
+import { lockSql } from '../base/db/locks';
+import { raw, sql, type Sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
+import { publishEventsSql } from '../base/db/outbox';
 import { attentionReasons, failingAfter } from './attention';
 import { revertedBySql } from './reverted-by';
-import { cancelledReason, repeatedReason } from '../shared/errors';
+import { cancelledReason, repeatedReason } from '../base/errors';
 
 /*
  * The reasons for which partners need attention (`KnownAttentionReason` of the document has their meaning). They are computed

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows } from '../db/database';
-import { copyByKey, copyWhere } from '../db/layout/copy-products';
-import { moveNumbers, takeWorkingCopy, writeBack } from '../db/layout/product-layout';
-import { raw, sql, type Sql } from '../db/sql';
+import { changeRows, queryRows } from '../base/db/database';
+import { copyByKey, copyWhere } from '../base/db/layout/copy-products';
+import { moveNumbers, takeWorkingCopy, writeBack } from '../base/db/layout/product-layout';
+import { raw, sql, type Sql } from '../base/db/sql';
 import { allPartners, keepAttention } from './keep-attention';
 import { waitForPartner } from './partner-lock';
 

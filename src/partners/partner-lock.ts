@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { takeLock, tryLock } from '../db/locks';
-import { sql } from '../db/sql';
+import { queryRows } from '../base/db/database';
+import { takeLock, tryLock } from '../base/db/locks';
+import { sql } from '../base/db/sql';
 
 /*
  * The partner's lock: only its holder changes the partner's products, except by manual changes. An advisory lock of the

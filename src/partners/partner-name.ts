@@ -1,5 +1,5 @@
 import document from '../../generated/openapi.json';
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 import { isLongerThan } from '../feed-format/text';
 
 const { maxLength: charactersMax, pattern } = document.components.schemas.PartnerName;

@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { formatId } from '../shared/ids';
+import { formatId } from '../base/ids';
 import type { PartnerRow } from './partners.repository';
 
 /** Makes the resource of a response, and of an event. */

@@ -1,7 +1,7 @@
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { defaulted, type OperationsOf } from '../http/contract';
-import { invalidCursor } from '../shared/errors';
-import { requireNameCursor, toListBody } from '../shared/pagination';
+import { invalidCursor } from '../base/errors';
+import { requireNameCursor, toListBody } from '../base/pagination';
 import { parseAttentionCursor } from './attention';
 import { partnerBody } from './partners.body';
 import { getPartner, listPartners, listPartnersByAttention } from './partners.repository';

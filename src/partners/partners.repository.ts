@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
-import type { PartnerScope } from '../shared/caller';
-import { partnerNotFound } from '../shared/errors';
-import { allOf, raw, sql, type Sql } from '../db/sql';
-import { toPage, type Page } from '../shared/pagination';
+import { queryRows, type Database } from '../base/db/database';
+import type { PartnerScope } from '../base/caller';
+import { partnerNotFound } from '../base/errors';
+import { allOf, raw, sql, type Sql } from '../base/db/sql';
+import { toPage, type Page } from '../base/pagination';
 import { attentionCursor, type Attention, type AttentionPosition, type AttentionReason } from './attention';
 import { storedPartnerName } from './stored-partner-name';
 

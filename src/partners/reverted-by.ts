@@ -1,4 +1,4 @@
-import { raw, sql, type Sql } from '../db/sql';
+import { raw, sql, type Sql } from '../base/db/sql';
 
 /**
  * Selects the number of the revert of a run that is in force, as a scalar; null if there is none. Of several completed reverts of

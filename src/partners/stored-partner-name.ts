@@ -1,5 +1,5 @@
-import { queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
 
 /** Selects all stored partner names. @param orders - a relation with those of orders */
 const namesSql = (orders: Sql) => sql`

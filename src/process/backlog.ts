@@ -1,12 +1,12 @@
 import { measureSalesLag } from '../analytics/sales-watermark';
-import type { Database } from '../db/database';
-import type { Log } from '../shared/log';
+import type { Database } from '../base/db/database';
+import type { Log } from '../base/log';
 import { measureQueue } from '../runs/queue-state.repository';
 import { measureSearchLag } from '../products/search-index';
 import { measureFetches } from '../sources/claims.repository';
 import { countFailing } from '../sources/sources.repository';
 import { countStalePartners } from '../sources/stale-partners.repository';
-import { startPeriodicTask } from '../shared/periodic-task';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
 import type { Backlog } from '../telemetry/metrics';
 import { measureDeliveries } from '../webhooks/deliveries.repository';
 

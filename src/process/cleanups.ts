@@ -1,4 +1,4 @@
-import type { Log } from '../shared/log';
+import type { Log } from '../base/log';
 
 /** A resource to dispose of at shutdown. The list of all is in the order in which they were opened. */
 export type Cleanup = { what: string; dispose: (deadline: number) => unknown };

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from '../config';
-import { ConfigError } from '../shared/settings';
+import { ConfigError } from '../base/settings';
 
 /** Creates the data folder unless all data are elsewhere. @throws ConfigError when it cannot be created or written */
 export function ensureDataDir(config: Config): void {

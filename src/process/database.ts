@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config';
-import { ConfigError } from '../shared/settings';
-import { openDatabase, type Database, type DatabaseAddress, closeMilliseconds } from '../db/database';
-import { startEmbeddedPostgres } from '../embedded-postgres/server';
-import { migrateToLatest, waitForMigrations } from '../db/migrate';
+import { ConfigError } from '../base/settings';
+import { openDatabase, type Database, type DatabaseAddress, closeMilliseconds } from '../base/db/database';
+import { startEmbeddedPostgres } from '../base/embedded-postgres/server';
+import { migrateToLatest, waitForMigrations } from '../base/db/migrate';
 import { hasKeyInUse } from '../keys/keys.repository';
-import type { Log } from '../shared/log';
+import type { Log } from '../base/log';
 import type { Cleanup } from './cleanups';
 import { connectionsMax } from './connections';
 

@@ -1,5 +1,5 @@
-import { changeRows, queryRows, type Database } from '../db/database';
-import { raw, sql } from '../db/sql';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { raw, sql } from '../base/db/sql';
 import { queuedRunAttempts } from '../runs/run-target.repository';
 
 /** One statement takes a tenth of a second. */

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ConfigError } from '../shared/settings';
+import { ConfigError } from '../base/settings';
 
 /** Time for aborted requests to delete the files that they have stored. */
 const abortedRequestMilliseconds = 1_000;

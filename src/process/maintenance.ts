@@ -1,11 +1,11 @@
-import type { Database } from '../db/database';
-import { analyzeGrownTables } from '../db/grown-tables';
+import type { Database } from '../base/db/database';
+import { analyzeGrownTables } from '../base/db/grown-tables';
 import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
-import type { Log } from '../shared/log';
+import type { Log } from '../base/log';
 import type { PendingRun } from '../runs/pending-runs.repository';
 import { recoverRuns } from '../runs/recovery';
-import { formatId } from '../shared/ids';
-import { startPeriodicTask } from '../shared/periodic-task';
+import { formatId } from '../base/ids';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
 import { takeOverFromLastRelease } from './last-release';
 
 /**

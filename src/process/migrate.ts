@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { openDatabase } from '../db/database';
-import { distributeProducts, shardsDefault, shardsMax } from '../db/distribution/distribute';
-import { ConfigError } from '../shared/settings';
+import { openDatabase } from '../base/db/database';
+import { distributeProducts, shardsDefault, shardsMax } from '../base/db/distribution/distribute';
+import { ConfigError } from '../base/settings';
 import { connectionsOfMigration } from './connections';
 import { ensureDataDir } from './data-dir';
 import { closePool, databaseAddress, prepareDatabase } from './database';

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import type { Log } from '../shared/log';
+import type { Log } from '../base/log';
 import type { Metrics } from '../telemetry/metrics';
 import type { Readiness } from '../telemetry/readiness';
 import type { Cleanup } from './cleanups';

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../config';
-import { ConfigError } from '../shared/settings';
-import type { DatabaseAddress } from '../db/database';
-import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded-postgres/server';
+import { ConfigError } from '../base/settings';
+import type { DatabaseAddress } from '../base/db/database';
+import { findEmbeddedPostgres, startEmbeddedPostgres } from '../base/embedded-postgres/server';
 
 /**
  * Returns the database of the service for a command. A stopped embedded server is started until `release`.

@@ -1,27 +1,27 @@
 import { createApp } from '../app';
 import type { Config } from '../config';
-import { openDatabase, type Database, type DatabaseAddress } from '../db/database';
-import { poolUse } from '../db/dialect';
-import { readsThrough } from '../db/reads';
-import { Replica } from '../db/replica';
+import { openDatabase, type Database, type DatabaseAddress } from '../base/db/database';
+import { poolUse } from '../base/db/dialect';
+import { readsThrough } from '../base/db/reads';
+import { Replica } from '../base/db/replica';
 import { openEtlThread } from '../runs/etl-thread';
 import { createHttpServer } from '../http/server';
 import { authenticateAny } from '../keys/authenticate';
 import { KeyUse } from '../keys/key-use';
-import { localKey, localSecretsKey } from '../shared/local-key';
-import { SecretBox } from '../shared/secret-box';
-import type { Log } from '../shared/log';
+import { localKey, localSecretsKey } from '../base/local-key';
+import { SecretBox } from '../base/secret-box';
+import type { Log } from '../base/log';
 import { startRunWorker, type RunWorker } from '../runs/worker';
 import { startSourceWorker } from '../sources/worker';
 import { startWebhookHousekeeping } from '../webhooks/housekeeping';
 import { startWebhookWorker } from '../webhooks/worker';
-import type { ObjectStore } from '../storage/object-store';
+import type { ObjectStore } from '../base/storage/object-store';
 import type { Metrics } from '../telemetry/metrics';
 import type { Cleanup } from './cleanups';
 import { queueConnections } from './connections';
 import { closePool, closeWithin } from './database';
 import { drain, listen } from './listen';
-import { databaseTimeouts } from '../db/transaction';
+import { databaseTimeouts } from '../base/db/transaction';
 
 /** `api` serves requests, and executes queued runs unless `QUEUE_WORKER` is off; `worker` only executes queued runs. */
 export type Role = 'api' | 'worker';

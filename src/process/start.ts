@@ -1,13 +1,13 @@
 import { startSalesRollup } from '../analytics/sales-rollup.service';
 import type { Config } from '../config';
-import type { Database, DatabaseAddress } from '../db/database';
+import type { Database, DatabaseAddress } from '../base/db/database';
 import { listNamesOutsideNfc } from '../partners/stored-partner-name';
 import { refuseShortKeys } from '../keys/short-keys';
-import type { Log } from '../shared/log';
+import type { Log } from '../base/log';
 import { startDailyPrune } from '../retention/prune';
 import { startSearchIndexer } from '../products/search-index';
-import { StorageError, type ObjectStore } from '../storage/object-store';
-import { openObjectStore } from '../storage/open-store';
+import { StorageError, type ObjectStore } from '../base/storage/object-store';
+import { openObjectStore } from '../base/storage/open-store';
 import { startDependencyMeter, type Dependencies } from '../telemetry/dependencies';
 import { Readiness } from '../telemetry/readiness';
 import type { Metrics } from '../telemetry/metrics';

@@ -1,6 +1,6 @@
-import { queryRows, type Database } from '../db/database';
-import { productsFor } from '../db/layout/product-layout';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { productsFor } from '../base/db/layout/product-layout';
+import { raw, sql, type Sql } from '../base/db/sql';
 import { catalogPages } from './pages/catalog-pages';
 import { productsAt, type FilterAsOf, type KnownMoment } from './pages/pages-as-of';
 import { formatMicros, microsSql, type Micros } from './point-in-time';

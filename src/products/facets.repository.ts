@@ -1,8 +1,8 @@
 import type { components } from '../../generated/openapi';
-import { queryRows, type Database } from '../db/database';
-import { ofPartner } from '../db/layout/product-layout';
-import { raw, sql } from '../db/sql';
-import type { PartnerScope } from '../shared/caller';
+import { queryRows, type Database } from '../base/db/database';
+import { ofPartner } from '../base/db/layout/product-layout';
+import { raw, sql } from '../base/db/sql';
+import type { PartnerScope } from '../base/caller';
 import type { ProductListing } from './products.repository';
 import { allMatches, isListed, toSearch } from './products.search';
 

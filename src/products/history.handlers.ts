@@ -1,10 +1,10 @@
 import type { components } from '../../generated/openapi';
-import type { Reads } from '../db/reads';
+import type { Reads } from '../base/db/reads';
 import { ageSecondsMaxOf, cacheHeaders, representationOf } from '../http/caching';
 import { defaulted, type OperationsOf } from '../http/contract';
-import { exactNumber } from '../shared/exact-json';
-import { formatId } from '../shared/ids';
-import { toListBody } from '../shared/pagination';
+import { exactNumber } from '../base/exact-json';
+import { formatId } from '../base/ids';
+import { toListBody } from '../base/pagination';
 import { formatMicros, type Micros } from './point-in-time';
 import { listVersions, parseVersionCursor, type ProductVersion } from './product-history';
 import type { PricePeriod } from './prices.repository';

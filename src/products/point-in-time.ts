@@ -1,4 +1,4 @@
-import { raw, type Sql } from '../db/sql';
+import { raw, type Sql } from '../base/db/sql';
 
 /** A time in microseconds since 1970, the precision of PostgreSQL; an integer, exact until the year 2255. */
 export type Micros = number;

@@ -1,6 +1,6 @@
-import { queryRows, type Database } from '../db/database';
-import { productsFor } from '../db/layout/product-layout';
-import { raw, sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { productsFor } from '../base/db/layout/product-layout';
+import { raw, sql } from '../base/db/sql';
 import { formatMicros, microsSql, type Micros } from './point-in-time';
 import { pendingRunId, readOnce, type ProductKey } from './versions.repository';
 

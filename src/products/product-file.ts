@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
-import { queryRows, type Database } from '../db/database';
-import { boundedPageSql, type Found } from '../db/page';
-import { raw, sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { boundedPageSql, type Found } from '../base/db/page';
+import { raw, sql } from '../base/db/sql';
 import { strictFormat } from '../feed-format/built-in-formats';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { FeedFormat, ReadDefinition } from '../feed-format/format-definition';
 import { FormatWriter, UnwritableValue } from '../feed-format/format-writing';
-import { invalidShape, type ShapeError } from '../shared/errors';
-import { formatId } from '../shared/ids';
+import { invalidShape, type ShapeError } from '../base/errors';
+import { formatId } from '../base/ids';
 
 /** Maximum products per statement, fewer if they are large: a slow client holds no connection and no snapshot between them. */
 const batchSize = 200;

@@ -1,10 +1,10 @@
-import type { Database } from '../db/database';
-import type { Reads } from '../db/reads';
+import type { Database } from '../base/db/database';
+import type { Reads } from '../base/db/reads';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
-import type { PartnerScope } from '../shared/caller';
-import { invalidCursor, productNotFound } from '../shared/errors';
-import { parseId } from '../shared/ids';
-import { toPage, type Page } from '../shared/pagination';
+import type { PartnerScope } from '../base/caller';
+import { invalidCursor, productNotFound } from '../base/errors';
+import { parseId } from '../base/ids';
+import { toPage, type Page } from '../base/pagination';
 import { findPartnerOfProduct, findVersions, type ProductKey, type VersionRow } from './versions.repository';
 
 /** A product that a request asks for. */

@@ -1,9 +1,9 @@
-import { poolLimits } from '../db/dialect';
-import type { Reads } from '../db/reads';
-import type { PartnerScope } from '../shared/caller';
-import { createBatcher, type Settled } from '../shared/batcher';
-import { productNotFound } from '../shared/errors';
-import { parseId } from '../shared/ids';
+import { poolLimits } from '../base/db/dialect';
+import type { Reads } from '../base/db/reads';
+import type { PartnerScope } from '../base/caller';
+import { createBatcher, type Settled } from '../base/concurrency/batcher';
+import { productNotFound } from '../base/errors';
+import { parseId } from '../base/ids';
 import { findProducts, type ProductRow } from './products.repository';
 
 interface Lookup {

@@ -1,4 +1,4 @@
-import type { Reads } from '../db/reads';
+import type { Reads } from '../base/db/reads';
 import { microsPerDay, type Micros } from './point-in-time';
 import { findPrices, type PricePeriod } from './prices.repository';
 import { readHistory, type AskedHistory } from './product-history';

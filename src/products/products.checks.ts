@@ -1,8 +1,8 @@
-import type { Database } from '../db/database';
-import { findStart } from '../db/layout/product-layout';
-import { cursorNeedsProductIdSort, invalidCursor, invalidOrder, invalidSortBy } from '../shared/errors';
-import { parseId } from '../shared/ids';
-import type { PartnerScope } from '../shared/caller';
+import type { Database } from '../base/db/database';
+import { findStart } from '../base/db/layout/product-layout';
+import { cursorNeedsProductIdSort, invalidCursor, invalidOrder, invalidSortBy } from '../base/errors';
+import { parseId } from '../base/ids';
+import type { PartnerScope } from '../base/caller';
 import {
   sortFields,
   sortOrders,

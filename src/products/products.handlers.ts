@@ -1,18 +1,18 @@
 import type { components } from '../../generated/openapi';
-import type { Database } from '../db/database';
-import type { Reads } from '../db/reads';
+import type { Database } from '../base/db/database';
+import type { Reads } from '../base/db/reads';
 import { getPartner } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { ageSecondsMaxOf, cacheHeaders, representationOf, type Representation } from '../http/caching';
 import { defaulted, type OperationsOf } from '../http/contract';
 import { EncodedFile } from '../http/encoded-file';
 import { getFormatOfQuery } from '../formats/find-format';
-import { formatId } from '../shared/ids';
-import { holderOf, type PartnerScope } from '../shared/caller';
-import { exactNumber } from '../shared/exact-json';
-import { toListBody, type Page } from '../shared/pagination';
-import { createSharedReads } from '../shared/shared-reads';
-import type { TransferLimit } from '../shared/transfer-limit';
+import { formatId } from '../base/ids';
+import { holderOf, type PartnerScope } from '../base/caller';
+import { exactNumber } from '../base/exact-json';
+import { toListBody, type Page } from '../base/pagination';
+import { createSharedReads } from '../base/concurrency/shared-reads';
+import type { TransferLimit } from '../base/concurrency/transfer-limit';
 import { getProductAsOf, listProductsAsOf } from './catalog-as-of';
 import {
   parseProductCursor,

@@ -1,5 +1,5 @@
-import type { Database } from '../db/database';
-import type { Page } from '../shared/pagination';
+import type { Database } from '../base/db/database';
+import type { Page } from '../base/pagination';
 import { catalogPages } from './pages/catalog-pages';
 import { toProductPage, type ProductListing, type ProductRow } from './products.repository';
 import { toSearch } from './products.search';

@@ -1,11 +1,11 @@
-import { queryRows, type Database } from '../db/database';
-import { findByNumber, isWithin, partnerName } from '../db/layout/product-layout';
-import { pageBytesMax } from '../db/page';
-import { raw, sql, type Sql } from '../db/sql';
-import type { Settled } from '../shared/batcher';
-import type { PartnerScope } from '../shared/caller';
-import { formatId } from '../shared/ids';
-import { toPage, type Page } from '../shared/pagination';
+import { queryRows, type Database } from '../base/db/database';
+import { findByNumber, isWithin, partnerName } from '../base/db/layout/product-layout';
+import { pageBytesMax } from '../base/db/page';
+import { raw, sql, type Sql } from '../base/db/sql';
+import type { Settled } from '../base/concurrency/batcher';
+import type { PartnerScope } from '../base/caller';
+import { formatId } from '../base/ids';
+import { toPage, type Page } from '../base/pagination';
 
 /** `price` is an exact decimal text. */
 export interface ProductRow {

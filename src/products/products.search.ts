@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { allOf, listOf, raw, sql, type Sql } from '../db/sql';
-import { parseId } from '../shared/ids';
+import { allOf, listOf, raw, sql, type Sql } from '../base/db/sql';
+import { parseId } from '../base/ids';
 import type { ProductListing, SortField, SortOrder } from './products.repository';
 import { hasWords, isFoundByWords } from './search-words.repository';
 

@@ -1,11 +1,11 @@
 import type { Knex } from 'knex';
-import { tryLock } from '../db/locks';
-import { openDatabase, queryRows, type Database, type DatabaseAddress } from '../db/database';
-import { productNumbers } from '../db/layout/product-layout';
-import { raw, sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
-import type { Log } from '../shared/log';
-import { startPeriodicTask } from '../shared/periodic-task';
+import { tryLock } from '../base/db/locks';
+import { openDatabase, queryRows, type Database, type DatabaseAddress } from '../base/db/database';
+import { productNumbers } from '../base/db/layout/product-layout';
+import { raw, sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
+import type { Log } from '../base/log';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
 
 /** Interval in which the backlog is read: a load is found within 5 s of its commit. */
 const indexMilliseconds = 1_000;

@@ -1,6 +1,6 @@
-import { queryRows, type Database } from '../db/database';
-import { sql, type Sql } from '../db/sql';
-import { invalidShape } from '../shared/errors';
+import { queryRows, type Database } from '../base/db/database';
+import { sql, type Sql } from '../base/db/sql';
+import { invalidShape } from '../base/errors';
 
 const wordsMax = 8;
 const charactersMin = 2;

@@ -1,8 +1,8 @@
-import { queryRows, type Database } from '../db/database';
-import { partnerOfProduct, productLayout, productsFor } from '../db/layout/product-layout';
-import { boundedPageSql, type Found } from '../db/page';
-import { raw, sql } from '../db/sql';
-import type { PartnerScope } from '../shared/caller';
+import { queryRows, type Database } from '../base/db/database';
+import { partnerOfProduct, productLayout, productsFor } from '../base/db/layout/product-layout';
+import { boundedPageSql, type Found } from '../base/db/page';
+import { raw, sql } from '../base/db/sql';
+import type { PartnerScope } from '../base/caller';
 import { microsSql, type Micros } from './point-in-time';
 import type { ProductRow } from './products.repository';
 

@@ -1,12 +1,12 @@
-import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
-import { copyWhere } from '../db/layout/copy-products';
-import { takeWorkingCopy, writeBack } from '../db/layout/product-layout';
-import { sql } from '../db/sql';
+import type { Database } from '../base/db/database';
+import { inTransaction } from '../base/db/transaction';
+import { copyWhere } from '../base/db/layout/copy-products';
+import { takeWorkingCopy, writeBack } from '../base/db/layout/product-layout';
+import { sql } from '../base/db/sql';
 import { beginWithdrawal, endChange } from '../partners/catalog-changes';
-import { productNotFound } from '../shared/errors';
-import { parseId } from '../shared/ids';
-import type { PartnerScope } from '../shared/caller';
+import { productNotFound } from '../base/errors';
+import { parseId } from '../base/ids';
+import type { PartnerScope } from '../base/caller';
 import { findProducts, lockActiveProduct, markWithdrawn, type ProductRow } from './products.repository';
 
 /**

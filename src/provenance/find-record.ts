@@ -7,7 +7,7 @@ import { FileDecoder, UndecodableText } from '../feed-format/read/decode-text';
 import { sourceEndOf } from '../feed-format/read/line-offsets';
 import { trimText } from '../feed-format/text';
 import { isGzip, MalformedGzip, unpack } from '../feed-format/read/unpack';
-import type { ObjectStore } from '../storage/object-store';
+import type { ObjectStore } from '../base/storage/object-store';
 import type { RecordLocation } from './provenance.repository';
 
 /** A record as it is in the unpacked file, without its line end. */

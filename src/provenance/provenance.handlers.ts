@@ -1,8 +1,8 @@
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import type { OperationsOf } from '../http/contract';
-import { orderItemNotFound, orderNotFound, productNotFound } from '../shared/errors';
-import { parseId } from '../shared/ids';
-import type { ObjectStore } from '../storage/object-store';
+import { orderItemNotFound, orderNotFound, productNotFound } from '../base/errors';
+import { parseId } from '../base/ids';
+import type { ObjectStore } from '../base/storage/object-store';
 import { locateOrderItem, locateProduct } from './provenance.repository';
 import { readSource } from './record-source';
 

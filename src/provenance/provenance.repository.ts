@@ -1,7 +1,7 @@
-import { queryRows, type Database } from '../db/database';
-import { productFor } from '../db/layout/product-layout';
-import { raw, sql } from '../db/sql';
-import type { PartnerScope } from '../shared/caller';
+import { queryRows, type Database } from '../base/db/database';
+import { productFor } from '../base/db/layout/product-layout';
+import { raw, sql } from '../base/db/sql';
+import type { PartnerScope } from '../base/caller';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import type { Delimiter } from '../feed-format/delimiter';
 

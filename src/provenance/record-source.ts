@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { components } from '../../generated/openapi';
 import { strictFormat } from '../feed-format/built-in-formats';
-import { formatId } from '../shared/ids';
-import { StorageError, type ObjectStore } from '../storage/object-store';
+import { formatId } from '../base/ids';
+import { StorageError, type ObjectStore } from '../base/storage/object-store';
 import { findRecord, type FoundRecord } from './find-record';
 import type { RecordLocation } from './provenance.repository';
 

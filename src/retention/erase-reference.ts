@@ -1,7 +1,7 @@
-import { changeRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
-import { formatId } from '../shared/ids';
+import { changeRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
+import { formatId } from '../base/ids';
 
 /** Orders whose reference is erased: these numbers, or all with one reference. */
 export type ErasureSelection = { orderIds: number[] } | { reference: string };

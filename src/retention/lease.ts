@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
-import { startPeriodicTask } from '../shared/periodic-task';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
 
 /** Longer than a batch and the pause after it. */
 const leaseSeconds = 60;

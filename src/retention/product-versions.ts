@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { sql, type Sql } from '../db/sql';
+import { queryRows } from '../base/db/database';
+import { sql, type Sql } from '../base/db/sql';
 
 /** Rows per transaction, a few milliseconds. */
 const batchRows = 500;

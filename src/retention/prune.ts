@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
-import type { Log } from '../shared/log';
-import { startPeriodicTask } from '../shared/periodic-task';
-import type { ObjectStore } from '../storage/object-store';
-import { inBatches, longPause } from '../shared/batches';
+import type { Database } from '../base/db/database';
+import { inTransaction } from '../base/db/transaction';
+import type { Log } from '../base/log';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
+import type { ObjectStore } from '../base/storage/object-store';
+import { inBatches, longPause } from '../base/concurrency/batches';
 import { isPruneDue, PruneInProgress, releaseLease, withLease, type Lease } from './lease';
 import {
   countExpiredVersions,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { isUnused } from '../db/layout/product-layout';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows } from '../base/db/database';
+import { isUnused } from '../base/db/layout/product-layout';
+import { raw, sql, type Sql } from '../base/db/sql';
 import type { RawFile } from '../etl/raw-file';
 
 /** Feeds per batch: all order items are read once for each. */

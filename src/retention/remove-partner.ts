@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { copyFirst } from '../db/layout/copy-products';
-import { productLayout, takeWorkingCopy, writeBack } from '../db/layout/product-layout';
-import { raw, sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { copyFirst } from '../base/db/layout/copy-products';
+import { productLayout, takeWorkingCopy, writeBack } from '../base/db/layout/product-layout';
+import { raw, sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
 import { keepAttention, onePartner } from '../partners/keep-attention';
 import { tryLockPartner } from '../partners/partner-lock';
-import { inBatches } from '../shared/batches';
+import { inBatches } from '../base/concurrency/batches';
 
 /** Rows per transaction; products take some 100 ms, with their index entries. */
 const batchRows = 1_000;

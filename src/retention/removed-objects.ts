@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
-import type { ObjectStore } from '../storage/object-store';
+import type { Database } from '../base/db/database';
+import type { ObjectStore } from '../base/storage/object-store';
 
 /** Objects that are deleted at the same time. */
 const batchObjects = 10;

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows } from '../db/database';
-import { sql } from '../db/sql';
+import { changeRows, queryRows } from '../base/db/database';
+import { sql } from '../base/db/sql';
 
 /** Rows per transaction, a few milliseconds; the issues of one job are never split. */
 const batchRows = 500;

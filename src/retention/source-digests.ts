@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, queryRowsWithin, type Database } from '../db/database';
-import { sql } from '../db/sql';
-import { databaseTimeouts, inTransaction } from '../db/transaction';
+import { changeRows, queryRows, queryRowsWithin, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
+import { databaseTimeouts, inTransaction } from '../base/db/transaction';
 import { openRawFile } from '../etl/raw-file';
 import { FeedFailure } from '../etl/run-result';
 import { sha256 } from '../provenance/record-source';
-import type { ObjectStore } from '../storage/object-store';
-import { pauseAfter } from '../shared/batches';
+import type { ObjectStore } from '../base/storage/object-store';
+import { pauseAfter } from '../base/concurrency/batches';
 import type { Lease } from './lease';
 import type { ExpiredFile } from './raw-files';
 

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../db/database';
-import { sql } from '../db/sql';
+import { queryRows } from '../base/db/database';
+import { sql } from '../base/db/sql';
 import { lockJob } from './claims.repository';
 import { cancelQueuedRun } from './run-ends.repository';
 import { failOrphan } from './recovery';

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
-import { jobWithoutRun, notAJobToCancel, unavailable } from '../shared/errors';
-import { parseId } from '../shared/ids';
-import type { PartnerScope } from '../shared/caller';
+import type { Database } from '../base/db/database';
+import { inTransaction } from '../base/db/transaction';
+import { jobWithoutRun, notAJobToCancel, unavailable } from '../base/errors';
+import { parseId } from '../base/ids';
+import type { PartnerScope } from '../base/caller';
 import { requestCancel } from './cancel.repository';
 import { findPendingRun } from './pending-runs.repository';
 import { getJob, type Job } from '../jobs/jobs.service';

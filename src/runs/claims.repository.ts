@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
-import { takeLock, tryLock, tryLockSql } from '../db/locks';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { takeLock, tryLock, tryLockSql } from '../base/db/locks';
+import { raw, sql, type Sql } from '../base/db/sql';
 import type { FeedToRun } from '../etl/raw-file';
 import type { RunNumber } from '../jobs/job-runs.repository';
 import {

@@ -1,18 +1,18 @@
 import type { MessagePort } from 'node:worker_threads';
 import { workerData } from 'piscina';
-import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../db/database';
-import { poolUse } from '../db/dialect';
-import { SharedPoolUse } from '../db/pool-use';
-import { createLog } from '../shared/log';
+import { isDatabaseUnavailable, openDatabase, type DatabaseAddress } from '../base/db/database';
+import { poolUse } from '../base/db/dialect';
+import { SharedPoolUse } from '../base/db/pool-use';
+import { createLog } from '../base/log';
 import type { Claim } from './claims.repository';
-import { openObjectStore, type StoreConfig } from '../storage/open-store';
+import { openObjectStore, type StoreConfig } from '../base/storage/open-store';
 import { FeedFailure } from '../etl/run-result';
 import { planFeed, type FeedPlan, type PlanPage, type PlanTarget } from './plan-feed';
 import { streamRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
 import type { RunContext } from './load-feed';
 import { runFeed, type RunReport } from './run-feed';
 import { sendThrough } from './thread-stream';
-import { databaseTimeouts } from '../db/transaction';
+import { databaseTimeouts } from '../base/db/transaction';
 
 /** Interval at which the thread publishes the use of its pool, for metrics. */
 const poolUseMilliseconds = 1_000;

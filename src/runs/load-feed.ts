@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { sql, type Sql } from '../db/sql';
+import { sql, type Sql } from '../base/db/sql';
 import type { RowSource } from '../etl/copy-rows';
 import { loadFirstFeed } from '../etl/first-load';
 import { checkKeepingIssues, replaceRowIssues } from '../etl/keep-issues';
@@ -16,10 +16,10 @@ import { checkAge, checkSkipped, checkWithdrawals, countActive } from '../etl/wi
 import { beginRunChange, endChange, type CatalogChange } from '../partners/catalog-changes';
 import { keepAttention, onePartner } from '../partners/keep-attention';
 import { lockPartner } from '../partners/partner-lock';
-import { cancelledReason } from '../shared/errors';
-import type { Database } from '../db/database';
-import type { Log } from '../shared/log';
-import type { ObjectStore } from '../storage/object-store';
+import { cancelledReason } from '../base/errors';
+import type { Database } from '../base/db/database';
+import type { Log } from '../base/log';
+import type { ObjectStore } from '../base/storage/object-store';
 import type { RunOfKind } from './pending-runs.repository';
 import { completeRun, markLoading } from './run-ends.repository';
 

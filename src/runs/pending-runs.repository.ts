@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
 import type { RunNumber } from '../jobs/job-runs.repository';
 
 /*

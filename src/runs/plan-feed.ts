@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { beginTransaction } from '../db/transaction';
+import { beginTransaction } from '../base/db/transaction';
 import { listChanges, type ChangePosition, type ProductChange } from '../etl/list-changes';
 import { compareProducts } from '../etl/load';
 import { rejectSupersededRows } from '../etl/repeated-skus';

@@ -1,8 +1,8 @@
 import type { components } from '../../generated/openapi';
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { defaulted, type OperationsOf } from '../http/contract';
-import { requireAllPartners } from '../shared/caller';
-import { requireNameCursor, toListBody, toPage } from '../shared/pagination';
+import { requireAllPartners } from '../base/caller';
+import { requireNameCursor, toListBody, toPage } from '../base/pagination';
 import { countQueue, type PartnerQueueRow } from './queue-state.repository';
 
 /** The operation on the queue of runs. */

@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
+import type { Database } from '../base/db/database';
+import { inTransaction } from '../base/db/transaction';
 import { failedCounters } from '../etl/run-result';
 import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
-import { cancelledReason } from '../shared/errors';
+import { cancelledReason } from '../base/errors';
 import { lockOrphanedRuns, lockReservedRun } from './claims.repository';
 import type { PendingRun } from './pending-runs.repository';
 import { failRun, requeueRun } from './run-ends.repository';

@@ -1,14 +1,14 @@
 import type { Readable } from 'node:stream';
-import type { Database } from '../db/database';
-import { jobWithoutFinishedRun, rawFileRemoved, rawFileUnusable, unavailable } from '../shared/errors';
+import type { Database } from '../base/db/database';
+import { jobWithoutFinishedRun, rawFileRemoved, rawFileUnusable, unavailable } from '../base/errors';
 import { FeedFailure } from '../etl/run-result';
 import type { Encoding } from '../feed-format/format-definition';
 import { charsetOf } from '../feed-format/read/file-charset';
-import { formatId, parseId } from '../shared/ids';
-import { holderOf, type Caller, type PartnerScope } from '../shared/caller';
+import { formatId, parseId } from '../base/ids';
+import { holderOf, type Caller, type PartnerScope } from '../base/caller';
 import { findRunTarget } from './run-target.repository';
 import type { RunWorker } from './worker';
-import type { TransferLimit, TransferRequest } from '../shared/transfer-limit';
+import type { TransferLimit, TransferRequest } from '../base/concurrency/transfer-limit';
 import { findValidationJob, type ValidationJobRow } from '../jobs/jobs.repository';
 import { getJob } from '../jobs/jobs.service';
 

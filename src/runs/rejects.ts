@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
-import type { Database } from '../db/database';
-import { beginTransaction } from '../db/transaction';
+import type { Database } from '../base/db/database';
+import { beginTransaction } from '../base/db/transaction';
 import { getFeedToRun } from './claims.repository';
-import type { ObjectStore } from '../storage/object-store';
+import type { ObjectStore } from '../base/storage/object-store';
 import type { Delimiter } from '../feed-format/delimiter';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
 import { skuIssue } from '../etl/reject-staged';

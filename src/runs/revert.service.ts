@@ -1,5 +1,5 @@
-import type { Database } from '../db/database';
-import { inSnapshot } from '../db/transaction';
+import type { Database } from '../base/db/database';
+import { inSnapshot } from '../base/db/transaction';
 import { findRunChange, listEffects, type ProductEffect, type RunChange } from '../etl/change-effects';
 import { countRevert } from '../etl/revert-counts';
 import { failedCounters, type RunCounters } from '../etl/run-result';
@@ -19,7 +19,7 @@ import {
   runNotCompleted,
   runNotKept,
   unavailable,
-} from '../shared/errors';
+} from '../base/errors';
 import { findPendingRun } from './pending-runs.repository';
 import { findRevertInForce } from './run-requests.repository';
 import { findRunTarget, type RunTarget } from './run-target.repository';

@@ -1,6 +1,6 @@
 import type { components } from '../../generated/openapi';
 import { changeBody, conflictBody, revertText } from '../jobs/jobs.body';
-import { formatId } from '../shared/ids';
+import { formatId } from '../base/ids';
 import type { RevertPlan } from './revert.service';
 
 /** Maps the preview of a revert to its representation. */

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
 import type { LoadFacts } from '../etl/load-facts';
 import type { RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/run-result';
-import { publishEventsSql } from '../events/outbox';
+import { publishEventsSql } from '../base/db/outbox';
 import type { Delimiter } from '../feed-format/delimiter';
 import type { RunNumber } from '../jobs/job-runs.repository';
-import { repeatedReason } from '../shared/errors';
+import { repeatedReason } from '../base/errors';
 import { findPendingRun, lockedJobSql, lockJobRow, type RunOfKind } from './pending-runs.repository';
 
 /** Marks the feed of a load as validated: its products are being loaded. */

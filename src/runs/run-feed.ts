@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { isDatabaseUnavailable, type Database } from '../db/database';
-import { productLayout } from '../db/layout/product-layout';
-import { inTransaction } from '../db/transaction';
+import { isDatabaseUnavailable, type Database } from '../base/db/database';
+import { productLayout } from '../base/db/layout/product-layout';
+import { inTransaction } from '../base/db/transaction';
 import { createStaging } from '../etl/staging';
 import { replaceRowIssues } from '../etl/keep-issues';
 import {
@@ -13,8 +13,8 @@ import {
 } from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
 import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
-import { formatId } from '../shared/ids';
-import type { Log } from '../shared/log';
+import { formatId } from '../base/ids';
+import type { Log } from '../base/log';
 import { claimRun, startRun, type Claim, type ClaimedRun, type StartedRun } from './claims.repository';
 import { loadFeed, type RunContext } from './load-feed';
 import { failRun, requeueRun } from './run-ends.repository';

@@ -1,5 +1,5 @@
-import { queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
 import type { RunNumber } from '../jobs/job-runs.repository';
 import type { RunProgress } from '../jobs/jobs.repository';
 

@@ -1,10 +1,10 @@
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { FeedFailure } from '../etl/run-result';
 import type { RunProgress } from '../jobs/jobs.repository';
 import type { RunStats } from '../etl/run-stats';
-import { cancelledReason } from '../shared/errors';
-import type { Log } from '../shared/log';
-import { startPeriodicTask } from '../shared/periodic-task';
+import { cancelledReason } from '../base/errors';
+import type { Log } from '../base/log';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
 import type { ClaimedRun } from './claims.repository';
 import { cancelStatementOf, reportProgress } from './run-progress.repository';
 

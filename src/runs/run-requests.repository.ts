@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
 import type { RequestedRun, RunNumber } from '../jobs/job-runs.repository';
 import { revertedBySql } from '../partners/reverted-by';
-import { jobAlreadyRunning, jobAlreadyWaiting, runAlreadyReverted } from '../shared/errors';
-import { formatId } from '../shared/ids';
+import { jobAlreadyRunning, jobAlreadyWaiting, runAlreadyReverted } from '../base/errors';
+import { formatId } from '../base/ids';
 import { lockJob } from './claims.repository';
 import { findPendingRun, lockJobRow, type PendingRun } from './pending-runs.repository';
 import { interruptLoad, settleFeed } from './run-ends.repository';

@@ -1,8 +1,8 @@
-import { queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
 import type { Encoding } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
-import type { PartnerScope } from '../shared/caller';
+import type { PartnerScope } from '../base/caller';
 
 /** Minimum size of a large feed. */
 export const largeFeedBytes = 16 * 1024 * 1024;

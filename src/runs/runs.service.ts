@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Database } from '../db/database';
-import { inTransaction } from '../db/transaction';
+import type { Database } from '../base/db/database';
+import { inTransaction } from '../base/db/transaction';
 import {
   jobToRunNotFound,
   notAValidationJob,
@@ -9,15 +9,15 @@ import {
   unavailable,
   invalidCursor,
   invalidShape,
-} from '../shared/errors';
+} from '../base/errors';
 import type { ChangePosition, ProductChange } from '../etl/list-changes';
 import type { RowIssueCount } from '../etl/row-issues';
 import type { RunCounters } from '../etl/run-result';
-import { formatId, parseId } from '../shared/ids';
+import { formatId, parseId } from '../base/ids';
 import { followRun, type JobChanges } from '../jobs/job-changes';
 import type { JobRunRow, RequestedRun } from '../jobs/job-runs.repository';
 import { endText, findJob, hasEnded, parsePosition } from '../jobs/jobs.service';
-import type { KeyInUse, PartnerScope } from '../shared/caller';
+import type { KeyInUse, PartnerScope } from '../base/caller';
 import { requestRun } from './run-requests.repository';
 import { findRunTarget, queuedRunAttempts, type RunRequest, type RunTarget } from './run-target.repository';
 import type { RunWorker } from './worker';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
 import { failingAfter } from '../partners/attention';
 import { keepAttention, onePartner } from '../partners/keep-attention';
 import { publishSourceFailed } from './sources.repository';

@@ -1,13 +1,13 @@
 import type { Knex } from 'knex';
-import { inTransaction } from '../db/transaction';
-import type { Log } from '../shared/log';
-import { invalidShape, ServiceError } from '../shared/errors';
+import { inTransaction } from '../base/db/transaction';
+import type { Log } from '../base/log';
+import { invalidShape, ServiceError } from '../base/errors';
 import { loadOptionsOf, type LoadOptions } from '../feed-format/load-options';
 import { receiveFeed, type ReceiveContext } from '../feeds/receive-feed';
 import { findUploadFormat, type UploadFormat } from '../formats/find-format';
 import { requestRun } from '../runs/run-requests.repository';
 import { queuedRunAttempts } from '../runs/run-target.repository';
-import type { SecretBox } from '../shared/secret-box';
+import type { SecretBox } from '../base/secret-box';
 import {
   endFetch,
   failAttempt,

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
-import type { PartnerScope } from '../shared/caller';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
+import type { PartnerScope } from '../base/caller';
 import { failingAfter } from '../partners/attention';
 
 export type FetchStatus = 'queued' | 'running' | 'completed' | 'unchanged' | 'failed' | 'skipped';

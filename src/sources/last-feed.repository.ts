@@ -1,5 +1,5 @@
-import { queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
+import { queryRows, type Database } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
 import type { LoadMode } from '../feed-format/load-options';
 import type { FormatDefinition } from '../feed-format/format-definition';
 

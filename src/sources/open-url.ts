@@ -1,6 +1,6 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { lookUpPublic, PrivateAddressError, requirePublicHost } from '../shared/public-address';
+import { lookUpPublic, PrivateAddressError, requirePublicHost } from '../base/public-address';
 import { FetchFailure } from './fetch-failure';
 
 /** Limits of a request to the server of a source. */

@@ -1,7 +1,7 @@
-import { queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
-import type { Log } from '../shared/log';
+import { queryRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
+import type { Log } from '../base/log';
 import { FetchFailure } from './fetch-failure';
 import { insertSlots, lockDueSources, type DueSource, type ScheduledSlot } from './fetches.repository';
 import { nextSlot, type Schedule } from './schedule';

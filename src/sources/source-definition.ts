@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import type { ShapeError } from '../shared/errors';
+import type { ShapeError } from '../base/errors';
 import { scheduleFaults, type ScheduleFault } from './schedule';
 
 export type SourceDefinition = components['schemas']['SourceDefinition'];

@@ -5,8 +5,8 @@ import { createGunzip } from 'node:zlib';
 import { fileHint } from '../feed-format/file-hint';
 import type { Validators } from './claims.repository';
 import { FetchFailure } from './fetch-failure';
-import { bytesPerSecondMin, detectStall, minimumThroughput } from '../shared/stall-detector';
-import { startingWith } from '../shared/starting-with';
+import { bytesPerSecondMin, detectStall, minimumThroughput } from '../base/concurrency/stall-detector';
+import { startingWith } from '../base/starting-with';
 import { connectionFailure, openUrl, openUrlLimits, type OpenUrlOptions, type UrlRequest } from './open-url';
 
 /** A file that a server sends. */

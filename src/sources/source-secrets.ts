@@ -1,5 +1,5 @@
-import type { SecretBox } from '../shared/secret-box';
-import { invalidShape } from '../shared/errors';
+import type { SecretBox } from '../base/secret-box';
+import { invalidShape } from '../base/errors';
 import {
   hasMask,
   originOf,

@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { formatId } from '../shared/ids';
+import { formatId } from '../base/ids';
 import type { FetchRow } from './fetches.repository';
 import { failingAfter } from '../partners/attention';
 import type { SourceRow } from './sources.repository';

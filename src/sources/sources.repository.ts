@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../db/database';
-import { boundedPageSql, type Found } from '../db/page';
-import { allOf, sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
-import { publishEventsSql } from '../events/outbox';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { boundedPageSql, type Found } from '../base/db/page';
+import { allOf, sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
+import { publishEventsSql } from '../base/db/outbox';
 import { failingAfter } from '../partners/attention';
 import { keepAttention, onePartner } from '../partners/keep-attention';
-import type { PartnerScope } from '../shared/caller';
+import type { PartnerScope } from '../base/caller';
 import type { SourceDefinition } from './source-definition';
 
 /** A source with its partner, as it is shown. */

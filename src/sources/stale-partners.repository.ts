@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../db/database';
-import { onlyLock, tryLock } from '../db/locks';
-import { sql, type Sql } from '../db/sql';
-import { inTransaction } from '../db/transaction';
-import { publishEventsSql } from '../events/outbox';
+import { queryRows, type Database } from '../base/db/database';
+import { onlyLock, tryLock } from '../base/db/locks';
+import { sql, type Sql } from '../base/db/sql';
+import { inTransaction } from '../base/db/transaction';
+import { publishEventsSql } from '../base/db/outbox';
 import { allPartners, keepAttention } from '../partners/keep-attention';
 import { withNumbersSql } from '../partners/partners.repository';
 

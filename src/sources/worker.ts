@@ -1,5 +1,5 @@
-import { startClaimingWorker, type ClaimingWorker } from '../shared/claiming-worker';
-import { startPeriodicTask } from '../shared/periodic-task';
+import { startClaimingWorker, type ClaimingWorker } from '../base/concurrency/claiming-worker';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
 import { checkAttention } from '../partners/keep-attention';
 import {
   isPartnerWaiting,

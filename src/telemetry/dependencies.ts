@@ -1,8 +1,8 @@
-import type { DatabaseAddress } from '../db/database';
+import type { DatabaseAddress } from '../base/db/database';
 import { isDatabaseReachable } from '../health/health.handlers';
-import type { Log } from '../shared/log';
-import { startPeriodicTask } from '../shared/periodic-task';
-import type { ObjectStore } from '../storage/object-store';
+import type { Log } from '../base/log';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
+import type { ObjectStore } from '../base/storage/object-store';
 
 /** Limits of the checks of database and object store. */
 export const dependencyLimits = {

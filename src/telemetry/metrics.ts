@@ -1,7 +1,7 @@
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
 import type { Worker } from 'node:worker_threads';
-import type { PoolUse } from '../db/pool-use';
-import type { Replica } from '../db/replica';
+import type { PoolUse } from '../base/db/pool-use';
+import type { Replica } from '../base/db/replica';
 import type { RunRecord, RunWorker } from '../runs/worker';
 import type { AttemptOutcome } from '../sources/fetch-source';
 import type { DeliveryOutcome } from '../webhooks/outcomes.repository';

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http';
 import { securityHeaders } from '../http/common-headers';
-import type { Log } from '../shared/log';
+import type { Log } from '../base/log';
 import type { Metrics } from './metrics';
 import type { Readiness } from './readiness';
 

@@ -1,7 +1,7 @@
-import { isDatabaseUnavailable, type Database } from '../db/database';
-import type { EventBody } from '../events/outbox';
-import type { Log } from '../shared/log';
-import { stringifyJson } from '../shared/exact-json';
+import { isDatabaseUnavailable, type Database } from '../base/db/database';
+import type { EventBody } from '../base/db/outbox';
+import type { Log } from '../base/log';
+import { stringifyJson } from '../base/exact-json';
 import {
   endDelivery,
   releaseDelivery,

@@ -1,6 +1,6 @@
-import { changeRows, queryRows, type Database } from '../db/database';
-import { raw, sql, type Sql } from '../db/sql';
-import type { EventType } from '../events/outbox';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { raw, sql, type Sql } from '../base/db/sql';
+import type { EventType } from '../base/db/outbox';
 import { webhookPause, type EndpointRow } from './endpoints.repository';
 import type { DeliveryOutcome } from './outcomes.repository';
 

@@ -1,7 +1,7 @@
-import { changeRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
-import type { EventType } from '../events/outbox';
-import type { PartnerScope } from '../shared/caller';
+import { changeRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
+import type { EventType } from '../base/db/outbox';
+import type { PartnerScope } from '../base/caller';
 
 /** When a failing endpoint is paused: its attempts would occupy the slots of others. The pause doubles each time. */
 export const webhookPause = { pauseAfterFailures: 3, pauseSeconds: 30, pauseSecondsMax: 600 };

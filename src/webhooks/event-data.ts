@@ -1,4 +1,4 @@
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { feedBody } from '../feeds/feeds.body';
 import type { FeedRow } from '../feeds/feeds.repository';
 import type { JobRunRow } from '../jobs/job-runs.repository';
@@ -7,7 +7,7 @@ import type { ValidationJobRow } from '../jobs/jobs.repository';
 import { describeValidationJob } from '../jobs/jobs.service';
 import { orderBody } from '../orders/orders.body';
 import { findOrder } from '../orders/orders.repository';
-import type { EventBody } from '../events/outbox';
+import type { EventBody } from '../base/db/outbox';
 import type { AttentionChange } from '../partners/attention';
 import { partnerBody } from '../partners/partners.body';
 import type { PartnerRow } from '../partners/partners.repository';

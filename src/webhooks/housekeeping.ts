@@ -1,5 +1,5 @@
-import { inBatches } from '../shared/batches';
-import { startPeriodicTask } from '../shared/periodic-task';
+import { inBatches } from '../base/concurrency/batches';
+import { startPeriodicTask } from '../base/concurrency/periodic-task';
 import { recordDiscarded, type DeliveryContext } from './deliver';
 import {
   discardedPerStatement,

@@ -1,6 +1,6 @@
-import { changeRows, queryRows, type Database } from '../db/database';
-import { sql } from '../db/sql';
-import type { EventType } from '../events/outbox';
+import { changeRows, queryRows, type Database } from '../base/db/database';
+import { sql } from '../base/db/sql';
+import type { EventType } from '../base/db/outbox';
 
 /** For how many days an ended delivery can be listed and replayed. */
 export const webhookOutcomeDays = 7;

@@ -1,7 +1,7 @@
 import http from 'node:http';
 import https from 'node:https';
 import { Webhook } from 'standardwebhooks';
-import { lookUpPublic, requirePublicHost } from '../shared/public-address';
+import { lookUpPublic, requirePublicHost } from '../base/public-address';
 
 /** Limits of an attempt to deliver an event. */
 export const webhookLimits = {

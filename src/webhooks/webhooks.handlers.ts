@@ -1,8 +1,8 @@
 import type { components } from '../../generated/openapi';
-import type { Database } from '../db/database';
+import type { Database } from '../base/db/database';
 import { defaulted, type OperationsOf } from '../http/contract';
-import { invalidCursor, webhookNotFound } from '../shared/errors';
-import { toListBody, toPage } from '../shared/pagination';
+import { invalidCursor, webhookNotFound } from '../base/errors';
+import { toListBody, toPage } from '../base/pagination';
 import { findEndpoint, listEndpoints, type EndpointRow } from './endpoints.repository';
 import { listDeliveries, type ListedDelivery } from './outcomes.repository';
 

@@ -1,5 +1,5 @@
-import type { Database } from '../db/database';
-import { startClaimingWorker, type ClaimingWorker } from '../shared/claiming-worker';
+import type { Database } from '../base/db/database';
+import { startClaimingWorker, type ClaimingWorker } from '../base/concurrency/claiming-worker';
 import { deliver, type DeliveryContext } from './deliver';
 import { claimDeliveries } from './deliveries.repository';
 import { DeliverySlots } from './delivery-slots';

@@ -1,7 +1,7 @@
 import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { startSalesRollup } from '../../src/analytics/sales-rollup.service';
-import type { DatabaseAddress } from '../../src/db/database';
-import { createLog } from '../../src/shared/log';
+import type { DatabaseAddress } from '../../src/base/db/database';
+import { createLog } from '../../src/base/log';
 import { afterFile, eventually } from '../support/harness';
 import { closedPort } from '../support/network';
 import { startTestService } from '../support/service';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { openDatabase } from '../../src/db/database';
-import { distributeProducts } from '../../src/db/distribution/distribute';
-import { createLog } from '../../src/shared/log';
+import { openDatabase } from '../../src/base/db/database';
+import { distributeProducts } from '../../src/base/db/distribution/distribute';
+import { createLog } from '../../src/base/log';
 import { administer, createTestDatabase } from '../support/databases';
 import { changeProducts } from '../support/distributed-writes';
 

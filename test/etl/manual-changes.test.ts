@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { raw } from '../../src/db/sql';
+import { raw } from '../../src/base/db/sql';
 import { lockProducts } from '../../src/etl/merge-staged';
 import { recordChangedProducts } from '../../src/partners/changed-products';
 import { indexBacklog } from '../../src/products/search-index';

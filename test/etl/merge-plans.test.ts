@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { listChanges } from '../../src/etl/list-changes';
 import { applyChanges } from '../../src/etl/apply-changes';
-import { raw } from '../../src/db/sql';
+import { raw } from '../../src/base/db/sql';
 import { lockProducts } from '../../src/etl/merge-staged';
 import { compareProducts } from '../../src/etl/load';
 import { RunStats } from '../../src/etl/run-stats';

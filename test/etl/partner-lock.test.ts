@@ -1,5 +1,5 @@
-import { lockSql } from '../../src/db/locks';
-import { raw } from '../../src/db/sql';
+import { lockSql } from '../../src/base/db/locks';
+import { raw } from '../../src/base/db/sql';
 import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
 import { ManualSession, SteppedRun } from '../support/stepped-run';

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { FileStore } from '../../src/storage/file-store';
+import { FileStore } from '../../src/base/storage/file-store';
 import type { ApiResponse } from '../support/api-client';
 import { createTestFolder } from '../support/harness';
 import { limitDisk } from '../support/faults';

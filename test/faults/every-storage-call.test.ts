@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import { FileStore } from '../../src/storage/file-store';
-import { StorageError, type ObjectStore } from '../../src/storage/object-store';
+import { FileStore } from '../../src/base/storage/file-store';
+import { StorageError, type ObjectStore } from '../../src/base/storage/object-store';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { createTestFolder } from '../support/harness';
 import { ofMatrix } from '../support/matrix';

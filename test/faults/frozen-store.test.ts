@@ -1,6 +1,6 @@
-import { s3Limits } from '../../src/storage/s3-store';
+import { s3Limits } from '../../src/base/storage/s3-store';
 import type { UploadedFeed } from '../support/api-client';
-import { cleanUpMilliseconds } from '../../src/storage/object-store';
+import { cleanUpMilliseconds } from '../../src/base/storage/object-store';
 import { silentServer } from '../support/network';
 import { goodCsv } from '../support/requests';
 import { S3Front, type S3Request, openTestS3Store } from '../support/s3';

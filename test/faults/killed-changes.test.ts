@@ -1,4 +1,4 @@
-import { FileStore } from '../../src/storage/file-store';
+import { FileStore } from '../../src/base/storage/file-store';
 import { createTestFolder } from '../support/harness';
 import { findBrokenHistory } from '../support/history-invariants';
 import { commits, killAndRestart, newPartner, says, startWorld, type World } from '../support/killed-world';

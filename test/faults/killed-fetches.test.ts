@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import { FileStore } from '../../src/storage/file-store';
+import { FileStore } from '../../src/base/storage/file-store';
 import { csv, putSource, sourcePath, startFeedServer, type FeedServer } from '../support/source-requests';
 import { createTestFolder, eventually } from '../support/harness';
 import { ofMatrix } from '../support/matrix';

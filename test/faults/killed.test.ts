@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { runAdmin, startAdmin } from '../support/commands';
-import { FileStore } from '../../src/storage/file-store';
+import { FileStore } from '../../src/base/storage/file-store';
 import { eventually, createTestFolder } from '../support/harness';
 import { ofMatrix } from '../support/matrix';
 import { findBroken } from '../support/service-invariants';

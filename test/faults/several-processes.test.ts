@@ -1,6 +1,6 @@
 import { migrations } from '../../migrations';
-import { openDatabase } from '../../src/db/database';
-import { formatId } from '../../src/shared/ids';
+import { openDatabase } from '../../src/base/db/database';
+import { formatId } from '../../src/base/ids';
 import type { ApiClient, ApiResponse, UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/harness';
 import { Load } from '../support/load';

@@ -1,8 +1,8 @@
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { FileStore } from '../../src/storage/file-store';
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/base/db/database';
+import { FileStore } from '../../src/base/storage/file-store';
 import { databaseUrl } from '../support/databases';
 import { eventually, createTestFolder } from '../support/harness';
 import { findBroken } from '../support/service-invariants';

@@ -1,7 +1,7 @@
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { cleanObjects, type CleaningResult } from '../../src/feeds/clean-objects';
-import { stagingKey } from '../../src/storage/object-key';
+import { stagingKey } from '../../src/base/storage/object-key';
 import { inChunks, eventually } from '../support/harness';
 import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../support/requests';
 import { S3Front } from '../support/s3';

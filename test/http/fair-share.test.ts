@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { transferRules } from '../../src/shared/transfer-limit';
+import { transferRules } from '../../src/base/concurrency/transfer-limit';
 import { afterFile, eventually } from '../support/harness';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import { openFiles, filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../support/requests';

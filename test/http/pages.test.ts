@@ -9,7 +9,7 @@ import { setSecurityHeaders } from '../../src/http/common-headers';
 import { sendError } from '../../src/http/error-handler';
 import { Exchange, type Middleware } from '../../src/http/exchange';
 import { InFlight } from '../../src/http/in-flight';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { expectSecurityHeaders } from '../support/contract';
 import { startFakeDatabase } from '../support/databases';
 import { afterFile, createTestFolder } from '../support/harness';

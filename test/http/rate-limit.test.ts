@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { ServiceError } from '../../src/shared/errors';
+import { ServiceError } from '../../src/base/errors';
 import { limitRate } from '../../src/http/rate-limit';
-import type { Caller } from '../../src/shared/caller';
+import type { Caller } from '../../src/base/caller';
 import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
 

@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { FileStore } from '../../src/storage/file-store';
+import { FileStore } from '../../src/base/storage/file-store';
 import { createTestFolder } from '../support/harness';
 import { HeldProducts } from '../support/runs-in-flight';
 import {
@@ -15,7 +15,7 @@ import {
 } from '../support/requests';
 import { startTestService, testKey, type TestService } from '../support/service';
 import { stored } from '../support/stored-uploads';
-import { bytesPerSecondMin } from '../../src/shared/stall-detector';
+import { bytesPerSecondMin } from '../../src/base/concurrency/stall-detector';
 
 const idleMilliseconds = 1_000;
 const timedOut = { detail: 'The request took too long to arrive.' };

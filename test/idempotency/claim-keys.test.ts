@@ -5,8 +5,8 @@ import {
   keepAnswer,
   type KeyedRequest,
 } from '../../src/idempotency/idempotency.repository';
-import { openDatabase, queryRows, type Database } from '../../src/db/database';
-import { sql, type Sql } from '../../src/db/sql';
+import { openDatabase, queryRows, type Database } from '../../src/base/db/database';
+import { sql, type Sql } from '../../src/base/db/sql';
 import { afterFile, eventually } from '../support/harness';
 import { createTestDatabase } from '../support/databases';
 

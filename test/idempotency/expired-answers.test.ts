@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { Database } from '../../src/db/database';
+import type { Database } from '../../src/base/db/database';
 import { startMaintenanceTasks } from '../../src/process/maintenance';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { deleteExpiredAnswers, expiredAnswersPerDelete } from '../../src/idempotency/idempotency.repository';
 import { createTestDatabase } from '../support/databases';
 

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import type { Database } from '../../src/db/database';
+import type { Database } from '../../src/base/db/database';
 import { authenticateAny } from '../../src/keys/authenticate';
-import { digestOf, generateKey } from '../../src/shared/key-format';
+import { digestOf, generateKey } from '../../src/base/key-format';
 import { KeyUse } from '../../src/keys/key-use';
 import { hasKeyInUse, insertKey, type ApiKeyRow } from '../../src/keys/keys.repository';
 import type { ApiClient } from '../support/api-client';

@@ -1,5 +1,5 @@
 import { authenticateAny } from '../../src/keys/authenticate';
-import { digestOf, generateKey } from '../../src/shared/key-format';
+import { digestOf, generateKey } from '../../src/base/key-format';
 import { hasKeyInUse, insertKey, revokeKey } from '../../src/keys/keys.repository';
 import { startAppAt, withStoredKey, startTestService, testKey, type TestService } from '../support/service';
 import { closedPort } from '../support/network';

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../../src/db/database';
-import { sharedLockSql } from '../../src/db/locks';
-import { raw } from '../../src/db/sql';
+import { openDatabase } from '../../src/base/db/database';
+import { sharedLockSql } from '../../src/base/db/locks';
+import { raw } from '../../src/base/db/sql';
 import { checkAttention, keepAttention, onePartner } from '../../src/partners/keep-attention';
 import { mergePartners } from '../../src/partners/merge-partners';
 import { removePartner } from '../../src/retention/remove-partner';

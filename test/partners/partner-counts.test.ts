@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { inTransaction } from '../../src/db/transaction';
+import { inTransaction } from '../../src/base/db/transaction';
 import { mergePartners } from '../../src/partners/merge-partners';
 import { casesFor } from '../support/fuzz';
 import { withProducts } from '../support/history-invariants';

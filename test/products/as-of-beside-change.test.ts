@@ -1,4 +1,4 @@
-import { sql } from '../../src/db/sql';
+import { sql } from '../../src/base/db/sql';
 import { findMoment, findProductsAt } from '../../src/products/as-of.repository';
 import { parseMicros } from '../../src/products/point-in-time';
 import { loadProducts } from '../support/catalog';

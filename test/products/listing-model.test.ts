@@ -1,6 +1,6 @@
 import fc from 'fast-check';
-import { openDatabase, type Database } from '../../src/db/database';
-import { createObjectsSql } from '../../src/db/distribution/objects';
+import { openDatabase, type Database } from '../../src/base/db/database';
+import { createObjectsSql } from '../../src/base/db/distribution/objects';
 import { resolveListingOrder } from '../../src/products/products.checks';
 import { listProducts } from '../../src/products/products.listing';
 import { searchWords } from '../../src/products/search-words.repository';

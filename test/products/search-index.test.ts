@@ -1,7 +1,7 @@
 import * as searchProducts from '../../migrations/20261123020000_search_products';
-import type { Database } from '../../src/db/database';
+import type { Database } from '../../src/base/db/database';
 import { indexBacklog, startSearchIndexer } from '../../src/products/search-index';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { loadProducts } from '../support/catalog';
 import { createTestDatabase } from '../support/databases';
 import { afterFile, eventually } from '../support/harness';

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Database } from '../../src/db/database';
+import type { Database } from '../../src/base/db/database';
 import { casesFor } from '../support/fuzz';
 import { createTestDatabase } from '../support/databases';
 

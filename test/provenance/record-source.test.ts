@@ -7,7 +7,7 @@ import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-
 import { UnclosedQuote } from '../../src/feed-format/read/scan-record';
 import { trimText } from '../../src/feed-format/text';
 import { readSource, sha256 } from '../../src/provenance/record-source';
-import type { ByteRange, ObjectStore } from '../../src/storage/object-store';
+import type { ByteRange, ObjectStore } from '../../src/base/storage/object-store';
 import { anyBytes, anyFeed } from '../support/arbitrary';
 import { casesFor } from '../support/fuzz';
 import { extractStrictly, findStrictHeader, strictHeader } from '../support/read-strictly';

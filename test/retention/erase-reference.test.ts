@@ -1,5 +1,5 @@
 import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { stringifyJson } from '../../src/shared/exact-json';
+import { stringifyJson } from '../../src/base/exact-json';
 import { eraseReferences } from '../../src/retention/erase-reference';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { describeEvent } from '../../src/webhooks/event-data';

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openDatabase } from '../../src/db/database';
+import { openDatabase } from '../../src/base/db/database';
 import { cleanObjects } from '../../src/feeds/clean-objects';
 import { isPruneDue } from '../../src/retention/lease';
 import { planPrune, prune, type RetentionContext } from '../../src/retention/prune';
 import { requestRunOf } from '../support/requested-runs';
-import { StorageError } from '../../src/storage/object-store';
+import { StorageError } from '../../src/base/storage/object-store';
 import { findBroken } from '../support/service-invariants';
 import { goodCsv } from '../support/requests';
 import { startTestService, type TestService } from '../support/service';

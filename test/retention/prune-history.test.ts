@@ -1,5 +1,5 @@
 import { planPrune, prune } from '../../src/retention/prune';
-import { StorageError } from '../../src/storage/object-store';
+import { StorageError } from '../../src/base/storage/object-store';
 import type { UploadedFeed } from '../support/api-client';
 import { withoutHistory } from '../support/write-history';
 import { findBrokenHistory } from '../support/history-invariants';

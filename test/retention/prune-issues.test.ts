@@ -1,6 +1,6 @@
 import { planPrune, prune, pruneIfDue } from '../../src/retention/prune';
 import { PruneInProgress, withLease } from '../../src/retention/lease';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
 import { replaceRawFile } from '../support/stored-uploads';

@@ -1,5 +1,5 @@
 import { insertKey } from '../../src/keys/keys.repository';
-import { digestOf, generateKey } from '../../src/shared/key-format';
+import { digestOf, generateKey } from '../../src/base/key-format';
 import { listNamesOutsideNfc } from '../../src/partners/stored-partner-name';
 import type { ApiResponse } from '../support/api-client';
 import { loadProducts } from '../support/catalog';

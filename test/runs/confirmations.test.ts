@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { failedCounters } from '../../src/etl/run-result';
-import { inTransaction } from '../../src/db/transaction';
+import { inTransaction } from '../../src/base/db/transaction';
 import { claimRun, startRun } from '../../src/runs/claims.repository';
 import { failRun } from '../../src/runs/run-ends.repository';
 import type { RunPermissions } from '../../src/runs/run-target.repository';

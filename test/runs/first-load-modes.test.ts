@@ -1,6 +1,6 @@
 import { requestRunOf } from '../support/requested-runs';
 import { runFeed } from '../../src/runs/run-feed';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import type { UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/harness';
 import { findBrokenHistory } from '../support/history-invariants';

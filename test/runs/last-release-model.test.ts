@@ -1,12 +1,12 @@
 import fc from 'fast-check';
-import { inTransaction } from '../../src/db/transaction';
+import { inTransaction } from '../../src/base/db/transaction';
 import { failedCounters } from '../../src/etl/run-result';
 import { startRun } from '../../src/runs/claims.repository';
 import { requestCancel } from '../../src/runs/cancel.repository';
 import { findPendingRun, type PendingRun } from '../../src/runs/pending-runs.repository';
 import { recoverRuns } from '../../src/runs/recovery';
 import { completeRun, failRun } from '../../src/runs/run-ends.repository';
-import { ServiceError } from '../../src/shared/errors';
+import { ServiceError } from '../../src/base/errors';
 import { casesFor } from '../support/fuzz';
 import { requestRunOf, withdraw } from '../support/requested-runs';
 import { startTestService, type TestService } from '../support/service';

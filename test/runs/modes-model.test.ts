@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { formatId } from '../../src/shared/ids';
+import { formatId } from '../../src/base/ids';
 import { casesFor, forgetAll } from '../support/fuzz';
 import { findBrokenHistory } from '../support/history-invariants';
 import { startTestService, type TestService } from '../support/service';

@@ -1,7 +1,7 @@
 import { failedCounters } from '../../src/etl/run-result';
 import type { Knex } from 'knex';
-import { takeLock } from '../../src/db/locks';
-import { inTransaction } from '../../src/db/transaction';
+import { takeLock } from '../../src/base/db/locks';
+import { inTransaction } from '../../src/base/db/transaction';
 import { claimRun, listClaimable, reserveJob, startRun, type Claim } from '../../src/runs/claims.repository';
 import { failRun, requeueRun } from '../../src/runs/run-ends.repository';
 import { queuedRunAttempts } from '../../src/runs/run-target.repository';

@@ -1,4 +1,4 @@
-import { parseId } from '../../src/shared/ids';
+import { parseId } from '../../src/base/ids';
 import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
 

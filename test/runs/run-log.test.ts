@@ -1,4 +1,4 @@
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { eventually } from '../support/harness';
 import { startTestService, type TestService } from '../support/service';
 

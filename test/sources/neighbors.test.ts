@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { RoundRobinClaims } from '../../src/sources/claims.repository';
 import { openUrlLimits } from '../../src/sources/open-url';
 import { concurrentFetches, startSourceWorker } from '../../src/sources/worker';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { eventually } from '../support/harness';
 import { csv, fetchNow, putSource, sourcePath, startFeedServer } from '../support/source-requests';
 import { startTestService, type TestService } from '../support/service';

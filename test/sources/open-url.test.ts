@@ -3,7 +3,7 @@ import https from 'node:https';
 import { EventEmitter } from 'node:events';
 import type { LookupFunction } from 'node:net';
 import { openUrl, openUrlLimits } from '../../src/sources/open-url';
-import { lookUpPublic, PrivateAddressError } from '../../src/shared/public-address';
+import { lookUpPublic, PrivateAddressError } from '../../src/base/public-address';
 import { silentServer } from '../support/network';
 import { startFeedServer } from '../support/source-requests';
 

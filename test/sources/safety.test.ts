@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { Writable } from 'node:stream';
-import { SecretBox, generateSecretsKey } from '../../src/shared/secret-box';
+import { SecretBox, generateSecretsKey } from '../../src/base/secret-box';
 import {
   csv,
   fetchNow,

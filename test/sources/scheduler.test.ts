@@ -1,9 +1,9 @@
-import { openDatabase, type Database } from '../../src/db/database';
+import { openDatabase, type Database } from '../../src/base/db/database';
 import { claimFetches, endFetch, releaseFetch, renewLease } from '../../src/sources/claims.repository';
 import { fetchSource } from '../../src/sources/fetch-source';
 import { removeOldFetches } from '../../src/sources/fetches.repository';
 import { scheduleDue } from '../../src/sources/scheduler';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { afterFile } from '../support/harness';
 import { csv, putSource, sourcePath, startFeedServer } from '../support/source-requests';
 import { startTestService, type TestService } from '../support/service';

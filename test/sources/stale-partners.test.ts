@@ -1,4 +1,4 @@
-import { openDatabase } from '../../src/db/database';
+import { openDatabase } from '../../src/base/db/database';
 import { countStalePartners, noticeStalePartners } from '../../src/sources/stale-partners.repository';
 import { csv, putSource } from '../support/source-requests';
 import { afterFile, eventually } from '../support/harness';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
-import { distributeProducts } from '../../src/db/distribution/distribute';
-import { createLog } from '../../src/shared/log';
-import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
+import { distributeProducts } from '../../src/base/db/distribution/distribute';
+import { createLog } from '../../src/base/log';
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/base/db/database';
 
 /** The coordinator of Citus that CITUS_URL names, in place of a PostgreSQL of the test run (`make test-citus`). */
 export interface Citus {

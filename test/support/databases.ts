@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Client } from 'pg';
-import { type DatabaseAddress, openDatabase, type Database } from '../../src/db/database';
+import { type DatabaseAddress, openDatabase, type Database } from '../../src/base/db/database';
 import { changeProductsInCopies } from './distributed-writes';
 import { afterFile } from './harness';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import type { Client } from 'pg';
-import type { Database } from '../../src/db/database';
-import { connectionOf } from '../../src/db/dialect';
-import { productLayout, takeWorkingCopy, writeBack } from '../../src/db/layout/product-layout';
+import type { Database } from '../../src/base/db/database';
+import { connectionOf } from '../../src/base/db/dialect';
+import { productLayout, takeWorkingCopy, writeBack } from '../../src/base/db/layout/product-layout';
 
 /** Tells whether Citus distributes `products`. */
 export const isDistributed = async (db: Database) =>

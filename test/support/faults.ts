@@ -1,6 +1,6 @@
-import { openDatabase, type Database, type DatabaseAddress } from '../../src/db/database';
-import { localProducts } from '../../src/db/layout/distributed-tables';
-import type { ObjectStore } from '../../src/storage/object-store';
+import { openDatabase, type Database, type DatabaseAddress } from '../../src/base/db/database';
+import { localProducts } from '../../src/base/db/layout/distributed-tables';
+import type { ObjectStore } from '../../src/base/storage/object-store';
 import { afterFile, eventually } from './harness';
 import type { ApiClient } from './api-client';
 import {

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase } from '../../src/db/database';
-import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/embedded-postgres/server';
-import { migrateToLatest } from '../../src/db/migrate';
+import { openDatabase } from '../../src/base/db/database';
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/base/embedded-postgres/server';
+import { migrateToLatest } from '../../src/base/db/migrate';
 import { takeCitus } from './citus';
 import { templateDatabase, type Shared } from './databases';
 import { makeFolder, removeLeftFolders } from './harness';

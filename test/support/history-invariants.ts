@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/database';
+import type { Database } from '../../src/base/db/database';
 
 /** Where a version ends whose product was changed by hand since the last change of the catalog. */
 const pending = '9223372036854775807';

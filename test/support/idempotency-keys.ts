@@ -1,5 +1,5 @@
-import { lockKinds } from '../../src/db/locks';
-import type { Database } from '../../src/db/database';
+import { lockKinds } from '../../src/base/db/locks';
+import type { Database } from '../../src/base/db/database';
 import type { ApiResponse } from './api-client';
 import { eventually } from './harness';
 

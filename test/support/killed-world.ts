@@ -1,5 +1,5 @@
-import type { Database } from '../../src/db/database';
-import type { ObjectStore } from '../../src/storage/object-store';
+import type { Database } from '../../src/base/db/database';
+import type { ObjectStore } from '../../src/base/storage/object-store';
 import { createTestDatabase } from './databases';
 import { findBroken } from './service-invariants';
 import { PostgresProxy, type DatabaseCall } from './postgres-proxy';

@@ -1,6 +1,6 @@
 import { runMigrations } from 'graphile-worker';
 import { Pool } from 'pg';
-import type { DatabaseAddress } from '../../src/db/database';
+import type { DatabaseAddress } from '../../src/base/db/database';
 
 /** Makes the queue's schema of release 1.2.0, as its start did. */
 export async function makeQueueOfLastRelease(address: DatabaseAddress): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Database } from '../../src/db/database';
+import type { Database } from '../../src/base/db/database';
 import type { ApiClient, ApiResponse } from './api-client';
 
 /** What the service may say to a request while things break around it. */

@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { chownSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import type { DatabaseAddress } from '../../src/db/database';
-import { serverAccount, superuser } from '../../src/embedded-postgres/files';
+import type { DatabaseAddress } from '../../src/base/db/database';
+import { serverAccount, superuser } from '../../src/base/embedded-postgres/files';
 import { eventually, makeFolder } from './harness';
 
 /** Whether PgBouncer stands before PostgreSQL where a test asks for it: it is here (jest.config.mjs says so), or required. */

@@ -1,5 +1,5 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
-import type { DatabaseAddress } from '../../src/db/database';
+import type { DatabaseAddress } from '../../src/base/db/database';
 import { afterFile } from './harness';
 import { connectTo, databaseUrl, serviceWay } from './databases';
 

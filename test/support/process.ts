@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import type { DatabaseAddress } from '../../src/db/database';
+import type { DatabaseAddress } from '../../src/base/db/database';
 import { thisBuild } from '../../scripts/service-process';
 import { afterFile, createTestFolder, eventually, project } from './harness';
 import { ApiClient } from './api-client';

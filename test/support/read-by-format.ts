@@ -5,7 +5,7 @@ import { openRawFile } from '../../src/etl/raw-file';
 import { transformRecord, type ProductValues } from '../../src/etl/transform';
 import type { FormatDefinition } from '../../src/feed-format/format-definition';
 import type { LoadMode } from '../../src/feed-format/load-options';
-import type { ObjectStore } from '../../src/storage/object-store';
+import type { ObjectStore } from '../../src/base/storage/object-store';
 
 /** A row that was read by a format. */
 export interface FormattedRow {

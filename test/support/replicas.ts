@@ -3,15 +3,15 @@ import { appendFileSync, chownSync, mkdirSync, readlinkSync, statSync, writeFile
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { type DatabaseAddress, openDatabase, queryRows, type Database } from '../../src/db/database';
-import { sql } from '../../src/db/sql';
-import { declareDead, readPidFile } from '../../src/embedded-postgres/postmaster';
+import { type DatabaseAddress, openDatabase, queryRows, type Database } from '../../src/base/db/database';
+import { sql } from '../../src/base/db/sql';
+import { declareDead, readPidFile } from '../../src/base/embedded-postgres/postmaster';
 import { afterFile, eventually, createTestFolder } from './harness';
 import { databaseProcesses, removeDatabaseServer, signalDatabase } from './process';
 import { databaseUrl, shared } from './databases';
-import { readsThrough } from '../../src/db/reads';
-import { Replica } from '../../src/db/replica';
-import { createLog } from '../../src/shared/log';
+import { readsThrough } from '../../src/base/db/reads';
+import { Replica } from '../../src/base/db/replica';
+import { createLog } from '../../src/base/log';
 
 const run = promisify(execFile);
 

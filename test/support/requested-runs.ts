@@ -1,5 +1,5 @@
-import type { Database } from '../../src/db/database';
-import { inTransaction } from '../../src/db/transaction';
+import type { Database } from '../../src/base/db/database';
+import { inTransaction } from '../../src/base/db/transaction';
 import type { RequestedRun, RunNumber } from '../../src/jobs/job-runs.repository';
 import { requestRun, withdrawRun } from '../../src/runs/run-requests.repository';
 import { findRunTarget, queuedRunAttempts, type RunRequest } from '../../src/runs/run-target.repository';

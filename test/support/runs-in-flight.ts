@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import type { DatabaseAddress } from '../../src/db/database';
+import type { DatabaseAddress } from '../../src/base/db/database';
 import { afterFile, eventually } from './harness';
 import type { ApiClient, ApiResponse, UploadedFeed } from './api-client';
 import { execFile } from 'node:child_process';

@@ -1,5 +1,5 @@
 import S3rver from 's3rver';
-import { type S3Config, S3Store } from '../../src/storage/s3-store';
+import { type S3Config, S3Store } from '../../src/base/storage/s3-store';
 import { afterFile } from './harness';
 import { shared } from './databases';
 import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http';

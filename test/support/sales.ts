@@ -7,8 +7,8 @@ import {
   type SalesFilter,
 } from '../../src/analytics/analytics.repository';
 import { rollUpSales } from '../../src/analytics/sales-rollup';
-import type { Database } from '../../src/db/database';
-import { inSnapshot } from '../../src/db/transaction';
+import type { Database } from '../../src/base/db/database';
+import { inSnapshot } from '../../src/base/db/transaction';
 import { loadProducts, type FeedRow } from './catalog';
 import { type TestService, startTestService } from './service';
 

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
-import type { Database } from '../../src/db/database';
+import type { Database } from '../../src/base/db/database';
 import { cleanObjects } from '../../src/feeds/clean-objects';
-import { keyPrefixes } from '../../src/storage/object-key';
-import type { ObjectStore } from '../../src/storage/object-store';
+import { keyPrefixes } from '../../src/base/storage/object-key';
+import type { ObjectStore } from '../../src/base/storage/object-store';
 import type { ApiClient } from './api-client';
 import { historyQuestions, withProducts } from './history-invariants';
 

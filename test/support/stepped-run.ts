@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type QueryConfig } from 'pg';
-import { openDatabase } from '../../src/db/database';
+import { openDatabase } from '../../src/base/db/database';
 import { runFeed, type RunReport } from '../../src/runs/run-feed';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { requestRunOf } from './requested-runs';
 import type { UploadedFeed } from './api-client';
 import { eventually } from './harness';

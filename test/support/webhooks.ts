@@ -2,9 +2,9 @@ import { createServer as createHttpServer, type IncomingHttpHeaders, type Reques
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
-import type { Database } from '../../src/db/database';
+import type { Database } from '../../src/base/db/database';
 import { insertEndpoint, type EndpointRow } from '../../src/webhooks/endpoints.repository';
-import type { EventBody, EventType } from '../../src/events/outbox';
+import type { EventBody, EventType } from '../../src/base/db/outbox';
 import { afterFile } from './harness';
 import Ajv, { type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';

@@ -1,7 +1,7 @@
 import { rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createLog } from '../../src/shared/log';
-import { FileStore } from '../../src/storage/file-store';
+import { createLog } from '../../src/base/log';
+import { FileStore } from '../../src/base/storage/file-store';
 import {
   dependencyLimits,
   startDependencyMeter,

@@ -8,10 +8,10 @@ import {
   removedSettings,
   replacedSettings,
   settingGroups,
-} from '../../src/shared/setting-groups';
-import { concurrentDownloadsMax } from '../../src/shared/transfer-limit';
-import { ConfigError } from '../../src/shared/settings';
-import type { Setting } from '../../src/shared/settings';
+} from '../../src/base/setting-groups';
+import { concurrentDownloadsMax } from '../../src/base/concurrency/transfer-limit';
+import { ConfigError } from '../../src/base/settings';
+import type { Setting } from '../../src/base/settings';
 
 type Env = Record<string, string>;
 const mebibyte = 1024 * 1024;

@@ -1,6 +1,6 @@
 import { webhookRetries } from '../../src/webhooks/deliver';
 import { discardDeliveries } from '../../src/webhooks/housekeeping';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import type { EndpointRow } from '../../src/webhooks/endpoints.repository';
 import { runAdmin } from '../support/commands';
 import { databaseUrl } from '../support/databases';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { webhookRetries } from '../../src/webhooks/deliver';
 import { discardDeliveries } from '../../src/webhooks/housekeeping';
 import { type EndpointRow, webhookPause } from '../../src/webhooks/endpoints.repository';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { afterFile, eventually } from '../support/harness';
 import { startNameServer } from '../support/network';
 import { startTestService, type TestService } from '../support/service';

@@ -7,7 +7,7 @@ import {
   deliveriesPerEndpoint,
 } from '../../src/webhooks/deliveries.repository';
 import { discardDeliveries } from '../../src/webhooks/housekeeping';
-import { createLog } from '../../src/shared/log';
+import { createLog } from '../../src/base/log';
 import { casesFor } from '../support/fuzz';
 import { startTestService, type TestService } from '../support/service';
 import { sendTo } from '../support/webhooks';

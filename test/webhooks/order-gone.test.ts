@@ -1,7 +1,7 @@
-import { createLog } from '../../src/shared/log';
-import { queryRows } from '../../src/db/database';
-import { sql } from '../../src/db/sql';
-import { publishEventsSql } from '../../src/events/outbox';
+import { createLog } from '../../src/base/log';
+import { queryRows } from '../../src/base/db/database';
+import { sql } from '../../src/base/db/sql';
+import { publishEventsSql } from '../../src/base/db/outbox';
 import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
 import { sendTo, startReceiver } from '../support/webhooks';

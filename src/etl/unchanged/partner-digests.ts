@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows } from '../../db/database';
-import { connectionOf } from '../../db/dialect';
-import { sql } from '../../db/sql';
+import { changeRows, queryRows } from '../../base/db/database';
+import { connectionOf } from '../../base/db/dialect';
+import { sql } from '../../base/db/sql';
 import { to as copyTo } from 'pg-copy-streams';
 import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
 import { digestBytes, digestContext, rulesVersion, type DigestOptions } from './digest-context';

@@ -1,5 +1,5 @@
-import type { Database } from '../../db/database';
-import { productLayout } from '../../db/layout/product-layout';
+import type { Database } from '../../base/db/database';
+import { productLayout } from '../../base/db/layout/product-layout';
 import type { ProductRow } from '../products.repository';
 import type { Search } from '../products.search';
 import { listPlain } from './plain-pages';

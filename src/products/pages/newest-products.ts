@@ -1,5 +1,5 @@
-import { queryRows, type Database } from '../../db/database';
-import { raw, sql, type Sql } from '../../db/sql';
+import { queryRows, type Database } from '../../base/db/database';
+import { raw, sql, type Sql } from '../../base/db/sql';
 import { ownColumns, usualLimit, type ProductRow } from '../products.repository';
 import type { Search } from '../products.search';
 import { withNames, type ShardRow } from './shard-rows';

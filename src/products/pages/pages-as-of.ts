@@ -1,8 +1,8 @@
-import { queryRows, type Database } from '../../db/database';
-import type { ProductSource } from '../../db/layout/layout-interface';
-import { plainProducts } from '../../db/layout/plain';
-import { readPart } from '../../db/layout/shard-reads';
-import { allOf, raw, sql, type Sql } from '../../db/sql';
+import { queryRows, type Database } from '../../base/db/database';
+import type { ProductSource } from '../../base/db/layout/layout-interface';
+import { plainProducts } from '../../base/db/layout/plain';
+import { readPart } from '../../base/db/layout/shard-reads';
+import { allOf, raw, sql, type Sql } from '../../base/db/sql';
 import { formatMicros, type Micros } from '../point-in-time';
 import { rowColumns, withoutExcessSql, type ProductRow } from '../products.repository';
 import { versionColumns } from '../versions.repository';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../../db/database';
-import { raw, sql, type Sql } from '../../db/sql';
-import { inSnapshot } from '../../db/transaction';
+import { queryRows, type Database } from '../../base/db/database';
+import { raw, sql, type Sql } from '../../base/db/sql';
+import { inSnapshot } from '../../base/db/transaction';
 import { rowColumns, withoutExcessSql, type ProductRow } from '../products.repository';
 import { isFewSql, isUsual, readByRow, sortMatches } from './plain-by-row';
 import {

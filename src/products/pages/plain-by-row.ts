@@ -1,5 +1,5 @@
-import { queryRows, type Database } from '../../db/database';
-import { allOf, raw, sql, type Sql } from '../../db/sql';
+import { queryRows, type Database } from '../../base/db/database';
+import { allOf, raw, sql, type Sql } from '../../base/db/sql';
 import { rowColumns, usualLimit, withoutExcessSql, type ProductRow } from '../products.repository';
 import {
   afterCursor,

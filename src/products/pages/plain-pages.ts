@@ -1,5 +1,5 @@
-import type { Database } from '../../db/database';
-import { allOf } from '../../db/sql';
+import type { Database } from '../../base/db/database';
+import { allOf } from '../../base/db/sql';
 import type { ProductRow } from '../products.repository';
 import { allMatches, isKeyed, partnerCondition, type Search } from '../products.search';
 import { findByWords, isAmong } from '../search-words.repository';

@@ -1,7 +1,7 @@
-import { queryRows, type Database } from '../../db/database';
-import { allOf, raw, sql, type Sql } from '../../db/sql';
-import { inSnapshot } from '../../db/transaction';
-import type { ProductOwner } from '../../db/layout/shard-reads';
+import { queryRows, type Database } from '../../base/db/database';
+import { allOf, raw, sql, type Sql } from '../../base/db/sql';
+import { inSnapshot } from '../../base/db/transaction';
+import type { ProductOwner } from '../../base/db/layout/shard-reads';
 import { readNewest } from './newest-products';
 import { namePartners, type ShardRow } from './shard-rows';
 import { ownColumns, withoutExcessSql, type ProductRow } from '../products.repository';

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { claimKey } from '../../../src/idempotency/idempotency.repository';
-import { digestOf, generateKey } from '../../../src/shared/key-format';
+import { digestOf, generateKey } from '../../../src/base/key-format';
 import { insertKey } from '../../../src/keys/keys.repository';
 import { lockJob } from '../../../src/runs/claims.repository';
 import { beginHistoryAt, withoutHistory } from '../../support/write-history';

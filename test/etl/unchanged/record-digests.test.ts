@@ -9,7 +9,7 @@ import { PartnerDigests } from '../../../src/etl/unchanged/partner-digests';
 import { BlockBudget, RecordDigests, recordsPerBlock } from '../../../src/etl/unchanged/record-digests';
 import { runFeed } from '../../../src/runs/run-feed';
 import { requestRunOf } from '../../support/requested-runs';
-import { createLog } from '../../../src/shared/log';
+import { createLog } from '../../../src/base/log';
 import type { UploadedFeed } from '../../support/api-client';
 import { withProducts } from '../../support/history-invariants';
 import { eventually } from '../../support/harness';

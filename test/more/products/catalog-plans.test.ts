@@ -5,7 +5,7 @@ import {
   type Combination,
 } from '../../../scripts/bench/catalog-combinations';
 import { fillCatalog, filterValues } from '../../../scripts/bench/catalog-data';
-import { openDatabase, type Database } from '../../../src/db/database';
+import { openDatabase, type Database } from '../../../src/base/db/database';
 import { resolveListingOrder } from '../../../src/products/products.checks';
 import { listProducts } from '../../../src/products/products.listing';
 import { findProducts } from '../../../src/products/products.repository';

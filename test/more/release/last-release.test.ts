@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { contract, migrations } from '../../../migrations';
-import { openDatabase } from '../../../src/db/database';
-import { migrateToLatest } from '../../../src/db/migrate';
+import { openDatabase } from '../../../src/base/db/database';
+import { migrateToLatest } from '../../../src/base/db/migrate';
 import type { ApiClient } from '../../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';
 import { afterFile, eventually, createTestFolder, project } from '../../support/harness';

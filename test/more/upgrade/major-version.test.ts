@@ -3,7 +3,7 @@ import { chownSync, cpSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Client } from 'pg';
-import { serverAccount } from '../../../src/embedded-postgres/files';
+import { serverAccount } from '../../../src/base/embedded-postgres/files';
 import { runAdmin } from '../../support/commands';
 import { afterFile, createTestFolder } from '../../support/harness';
 import { startService } from '../../support/process';

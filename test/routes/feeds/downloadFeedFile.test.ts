@@ -4,7 +4,7 @@ import { get } from 'node:http';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { parse as parseDisposition } from 'content-disposition';
-import { FileStore } from '../../../src/storage/file-store';
+import { FileStore } from '../../../src/base/storage/file-store';
 import { mebibyte, eventually, createTestFolder } from '../../support/harness';
 import { closedPort } from '../../support/network';
 import { download, openFiles, filePart, partnerPart, uploadParts, sendRaw } from '../../support/requests';

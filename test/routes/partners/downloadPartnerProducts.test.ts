@@ -1,9 +1,9 @@
-import { transferRules } from '../../../src/shared/transfer-limit';
+import { transferRules } from '../../../src/base/concurrency/transfer-limit';
 import { once } from 'node:events';
 import { get as request, type IncomingMessage } from 'node:http';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { inTransaction } from '../../../src/db/transaction';
+import { inTransaction } from '../../../src/base/db/transaction';
 import { mergePartners } from '../../../src/partners/merge-partners';
 import { casesFor } from '../../support/fuzz';
 import { toCsv, type FeedRow } from '../../support/catalog';

@@ -3,7 +3,7 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { requestRunOf } from '../../support/requested-runs';
 import { runFeed } from '../../../src/runs/run-feed';
-import { createLog } from '../../../src/shared/log';
+import { createLog } from '../../../src/base/log';
 import { anyFeed } from '../../support/arbitrary';
 import { casesFor, forgetAll } from '../../support/fuzz';
 import { S3Front } from '../../support/s3';

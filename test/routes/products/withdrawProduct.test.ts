@@ -1,4 +1,4 @@
-import { takeLock } from '../../../src/db/locks';
+import { takeLock } from '../../../src/base/db/locks';
 import { aTimestamp } from '../../support/expectations';
 import { loadProducts, toCsv } from '../../support/catalog';
 import { eventually } from '../../support/harness';

@@ -1,6 +1,6 @@
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase } from '../../../src/db/database';
+import { openDatabase } from '../../../src/base/db/database';
 import { runAdmin, startAdmin } from '../../support/commands';
 import { afterFile, createTestFolder, eventually } from '../../support/harness';
 import {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { adminProgram } from '../../../src/admin/program';
 import { rollUpSales } from '../../../src/analytics/sales-rollup';
-import { UsageError } from '../../../src/shared/command-line';
+import { UsageError } from '../../../src/base/command-line';
 import { sell } from '../../support/sales';
 import { runAdmin } from '../../support/commands';
 import { createTestDatabase, databaseUrl } from '../../support/databases';

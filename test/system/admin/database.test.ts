@@ -1,7 +1,7 @@
 import { runAdmin } from '../../support/commands';
 import { createTestDatabase, databaseUrl } from '../../support/databases';
 import { startTestService } from '../../support/service';
-import type { Database } from '../../../src/db/database';
+import type { Database } from '../../../src/base/db/database';
 
 const csv = 'sku,product_name,price,currency\nA,Tent,5,EUR\nB,Lamp,NA,EUR\n';
 

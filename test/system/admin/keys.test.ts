@@ -1,5 +1,5 @@
 import { adminProgram } from '../../../src/admin/program';
-import { UsageError } from '../../../src/shared/command-line';
+import { UsageError } from '../../../src/base/command-line';
 import { runAdmin } from '../../support/commands';
 import { createEmptyDatabase, createTestDatabase, databaseUrl } from '../../support/databases';
 import { eventually, createTestFolder } from '../../support/harness';

@@ -1,5 +1,5 @@
 import { adminProgram } from '../../../src/admin/program';
-import { UsageError } from '../../../src/shared/command-line';
+import { UsageError } from '../../../src/base/command-line';
 import { runAdmin } from '../../support/commands';
 import { databaseUrl } from '../../support/databases';
 import { startTestService, type TestService } from '../../support/service';

@@ -17,7 +17,7 @@ import {
 import { openTestS3Store } from '../../support/s3';
 import { testKey } from '../../support/service';
 import { TestServer } from '../../support/replicas';
-import { databaseTimeouts } from '../../../src/db/transaction';
+import { databaseTimeouts } from '../../../src/base/db/transaction';
 
 const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\n';
 const ok = { status: 'ok', database: 'connected' };

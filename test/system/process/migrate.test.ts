@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { openDatabase, type Database, type DatabaseAddress } from '../../../src/db/database';
-import { migrateToLatest, missingMigrations } from '../../../src/db/migrate';
+import { openDatabase, type Database, type DatabaseAddress } from '../../../src/base/db/database';
+import { migrateToLatest, missingMigrations } from '../../../src/base/db/migrate';
 import { createEmptyDatabase, createTestDatabase, databaseUrl } from '../../support/databases';
 import { eventually, project } from '../../support/harness';
 import { spawnService, startService } from '../../support/process';

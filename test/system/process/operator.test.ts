@@ -6,7 +6,7 @@ import { HeldProducts } from '../../support/runs-in-flight';
 import { startService, type ServiceProcess } from '../../support/process';
 import { sendRaw } from '../../support/requests';
 import { expectSecurityHeaders } from '../../support/contract';
-import { openDatabase, type DatabaseAddress } from '../../../src/db/database';
+import { openDatabase, type DatabaseAddress } from '../../../src/base/db/database';
 import { sendTo, startReceiver } from '../../support/webhooks';
 
 const key = 's3cret-of-a-partner';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import type { DatabaseAddress } from '../../../src/db/database';
+import type { DatabaseAddress } from '../../../src/base/db/database';
 import { afterFile, eventually } from '../../support/harness';
 import { HeldProducts } from '../../support/runs-in-flight';
 import {

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
-import type { DatabaseAddress } from '../../../src/db/database';
+import type { DatabaseAddress } from '../../../src/base/db/database';
 import { afterFile, eventually } from '../../support/harness';
 import type { ApiClient } from '../../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';

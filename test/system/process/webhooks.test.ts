@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { openDatabase, type Database, type DatabaseAddress } from '../../../src/db/database';
+import { openDatabase, type Database, type DatabaseAddress } from '../../../src/base/db/database';
 import { runAdmin } from '../../support/commands';
 import { afterFile, eventually, createTestFolder } from '../../support/harness';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';

@@ -8,7 +8,7 @@ import type { LoadMode } from '../../../src/feed-format/load-options';
 import { readHeader } from '../../../src/feed-format/read/header';
 import { trimText } from '../../../src/feed-format/text';
 import { CheckedFile } from '../../../src/feeds/checked-file';
-import type { ServiceError } from '../../../src/shared/errors';
+import type { ServiceError } from '../../../src/base/errors';
 import { casesFor } from '../../support/fuzz';
 
 const standard = findBuiltInFormat('standard')!.definition;

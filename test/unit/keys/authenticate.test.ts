@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { authenticateConfigured } from '../../../src/keys/authenticate';
-import { localKey } from '../../../src/shared/local-key';
+import { localKey } from '../../../src/base/local-key';
 import { createTestFolder } from '../../support/harness';
 
 describe('authenticateConfigured', () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { loadConfig } from '../../../src/config';
-import { ConfigError } from '../../../src/shared/settings';
+import { ConfigError } from '../../../src/base/settings';
 import { ensureDataDir } from '../../../src/process/data-dir';
 import { createTestFolder } from '../../support/harness';
 

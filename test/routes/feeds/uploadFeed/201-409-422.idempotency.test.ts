@@ -1,5 +1,5 @@
 import type { ApiClient, ApiResponse } from '../../../support/api-client';
-import { transferRules } from '../../../../src/shared/transfer-limit';
+import { transferRules } from '../../../../src/base/concurrency/transfer-limit';
 import { eventually } from '../../../support/harness';
 import { expectReplay, keysAreHeld, leaveAnsweredLongAgo } from '../../../support/idempotency-keys';
 import {

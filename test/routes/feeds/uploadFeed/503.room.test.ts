@@ -3,7 +3,7 @@ import { eventually } from '../../../support/harness';
 import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
 import { stored } from '../../../support/stored-uploads';
-import { transferRules } from '../../../../src/shared/transfer-limit';
+import { transferRules } from '../../../../src/base/concurrency/transfer-limit';
 
 const concurrentUploads = 2;
 
