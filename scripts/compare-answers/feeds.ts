@@ -1,4 +1,4 @@
-import { applyAnswers } from '../../src/feed-format/apply-answers';
+import { applyAnswers } from '../../src/feed-format/detect/apply-answers';
 import { parsed, type Client, type FeedFile, type Part } from './client';
 import type { FileToTry } from './made-up-files';
 import type { Answer } from './transcript';

@@ -15,7 +15,7 @@ import { concurrentFetches } from '../../src/sources/worker';
 import { formatsMax } from '../../src/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/read/header-names';
 import { recordBytes } from '../../src/feed-format/columns';
-import { issuesKept } from '../../src/etl/row-issues';
+import { issuesKept } from '../../src/feed-format/rows/row-issues';
 import { half } from '../../src/base/concurrency/concurrency-limit';
 import {
   concurrentDownloadsMax,

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import type { components } from '../../generated/openapi';
-import { isOpen, type Answers } from '../feed-format/apply-answers';
+import { isOpen, type Answers } from '../feed-format/detect/apply-answers';
 import { UsageFailure } from './failures';
 import { printable } from './printable';
 

@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { applyAnswers, isOpen } from '../feed-format/apply-answers';
+import { applyAnswers, isOpen } from '../feed-format/detect/apply-answers';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import { askFor, doubtLines, parseAnswers } from './doubts';
 import { exitCodes, Failure } from './failures';

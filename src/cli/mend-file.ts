@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse';
 import { getDecoder, getEncoder, encodingExists } from 'iconv-lite';
 import { everyDelimiter } from '../feed-format/delimiter';
-import { recordText } from '../feed-format/mended-feed';
+import { recordText } from '../feed-format/write/mended-feed';
 import { markCharacter, withoutMark } from '../feed-format/read/byte-order-mark';
 import { recordOptions } from '../feed-format/read/header-names';
 import { UsageFailure } from './failures';

@@ -8,7 +8,7 @@ import {
   RejectsReader,
   statedCharset,
   type RejectsHead,
-} from '../feed-format/mended-feed';
+} from '../feed-format/write/mended-feed';
 import { detectMark } from '../feed-format/read/byte-order-mark';
 import { UnclosedQuote } from '../feed-format/read/scan-record';
 import { exitCodes, Failure, UsageFailure } from './failures';

@@ -11,7 +11,7 @@ import type { PartnerDigests } from './unchanged/partner-digests';
 import { openRawFile, type FeedToRun, type OpenFeed } from './raw-file';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
-import { hasPrice, namedSkus, transformRecord, type ProductValues } from './transform';
+import { hasPrice, namedSkus, transformRecord, type ProductValues } from '../feed-format/rows/transform';
 
 /** Target table of a COPY. */
 export interface CopyTarget {

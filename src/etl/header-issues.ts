@@ -7,7 +7,7 @@ import type { FeedHeader } from '../feed-format/read/header';
 import { hasOurNames } from '../feed-format/read/format-reading';
 import { headerNames } from '../feed-format/read/header-names';
 import { isReportColumn } from '../feed-format/report-columns';
-import { rowIssue, type RowIssue } from './row-issues';
+import { rowIssue, type RowIssue } from '../feed-format/rows/row-issues';
 
 /**
  * Reports issues of the header, once per feed.

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { changeRows, queryRows } from '../base/db/database';
 import { sql } from '../base/db/sql';
-import { issuesKept, type RowIssue, type RowIssueLog } from './row-issues';
+import { issuesKept, type RowIssue, type RowIssueLog } from '../feed-format/rows/row-issues';
 import { FeedFailure } from './run-result';
 
 /** Errors take precedence over warnings; numbers follow the order of the file. */

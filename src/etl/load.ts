@@ -10,7 +10,7 @@ import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 import { rejectUnknownRows } from './unknown-skus';
 import { storeWithdrawals, withheldCounter } from './withdrawals';
-import { keptValue } from './transform';
+import { keptValue } from '../feed-format/rows/transform';
 import { copyStagedProducts } from './working-products';
 
 /**

@@ -1,5 +1,5 @@
 import { sql, type Sql } from '../base/db/sql';
-import { rowIssue } from './row-issues';
+import { rowIssue } from '../feed-format/rows/row-issues';
 import { PriceJumpLimit } from './run-result';
 import type { RunStats } from './run-stats';
 import type { FeedToRun } from './raw-file';

@@ -2,7 +2,13 @@ import type { Knex } from 'knex';
 import { queryRows } from '../base/db/database';
 import { sql, type Sql } from '../base/db/sql';
 import type { RecordPlace } from '../feed-format/read/extract';
-import { issueFirstRows, issueValueCharacters, rowIssue, type FirstRow, type RowIssue } from './row-issues';
+import {
+  issueFirstRows,
+  issueValueCharacters,
+  rowIssue,
+  type FirstRow,
+  type RowIssue,
+} from '../feed-format/rows/row-issues';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 

@@ -1,6 +1,6 @@
 import type { Delimiter } from '../feed-format/delimiter';
 import type { RecordPlace } from '../feed-format/read/extract';
-import { RowIssueLog } from './row-issues';
+import { RowIssueLog } from '../feed-format/rows/row-issues';
 
 /** Phase of a run. A feed that has to be staged again returns to `reading`. */
 export type RunPhase = 'reading' | 'comparing' | 'loading';

@@ -1,7 +1,7 @@
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import { isCsvFile } from '../feed-format/csv-file-type';
 import type { ReadDefinition } from '../feed-format/format-definition';
-import { suggestColumn } from '../feed-format/header-suggestion';
+import { suggestColumn } from '../feed-format/detect/header-suggestion';
 import type { LoadMode } from '../feed-format/load-options';
 import { detectMark } from '../feed-format/read/byte-order-mark';
 import { decodeBeginning } from '../feed-format/read/decode-text';

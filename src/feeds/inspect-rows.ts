@@ -3,14 +3,14 @@ import { RecordExtractor, type RecordPlace } from '../feed-format/read/extract';
 import { headerIssues, reportedNames } from '../etl/header-issues';
 import { skuIssue } from '../etl/reject-staged';
 import { keepLastRow } from '../etl/repeated-skus';
-import { RowIssueLog, type RowIssue, type RowIssueCount } from '../etl/row-issues';
+import { RowIssueLog, type RowIssue, type RowIssueCount } from '../feed-format/rows/row-issues';
 import {
   keptValue,
   transformRecord,
   type LoadableValues,
   type ProductValues,
   type RowOutcome,
-} from '../etl/transform';
+} from '../feed-format/rows/transform';
 import { productColumns } from '../feed-format/columns';
 import type { NamedHeader } from '../feed-format/read/header';
 import { UnclosedQuote } from '../feed-format/read/scan-record';

@@ -1,14 +1,14 @@
 import { strictFormat } from '../feed-format/built-in-formats';
 import { productColumns } from '../feed-format/columns';
-import { detectFormat, type FormatDetection } from '../feed-format/detect-format';
+import { detectFormat, type FormatDetection } from '../feed-format/detect/detect-format';
 import type { FormatDefinition, ReadDefinition } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
-import { applyMergePatch } from '../feed-format/merge-patch';
+import { applyMergePatch } from '../feed-format/detect/merge-patch';
 import { detectMark } from '../feed-format/read/byte-order-mark';
 import { isUtf8, wholeCharacters } from '../feed-format/read/decode-text';
 import { readHeader } from '../feed-format/read/header';
 import { guessHeaderNames } from '../feed-format/read/header-names';
-import { fileHint, gzipHint } from '../feed-format/file-hint';
+import { fileHint, gzipHint } from '../feed-format/detect/file-hint';
 import type { MultipartBody } from '../http/multipart';
 import { describeHeaders, inspectByFormat } from './inspect-by-format';
 import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } from './inspect-rows';

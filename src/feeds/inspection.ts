@@ -1,8 +1,8 @@
 import type { ProductColumn } from '../feed-format/columns';
 import type { Encoding, FormatDefinition } from '../feed-format/format-definition';
 import type { Delimiter } from '../feed-format/delimiter';
-import type { FileHint } from '../feed-format/file-hint';
-import type { DoubtChoice, FormatDoubt, FormatDraft } from '../feed-format/format-doubts';
+import type { FileHint } from '../feed-format/detect/file-hint';
+import type { DoubtChoice, FormatDoubt, FormatDraft } from '../feed-format/detect/format-doubts';
 import type { InspectedRow, InspectedRows } from './inspect-rows';
 
 /** A header row of commas alone would make a response of 17 MB. */

@@ -3,7 +3,7 @@ import { feedColumns, type ColumnFormat, recordBytes } from '../feed-format/colu
 import { strictFormat } from '../feed-format/built-in-formats';
 import { delimiters } from '../feed-format/delimiter';
 import type { ReadDefinition } from '../feed-format/format-definition';
-import { FormatWriter, type WrittenValues } from '../feed-format/format-writing';
+import { FormatWriter, type WrittenValues } from '../feed-format/write/format-writing';
 import { headerRowBytes } from '../feed-format/read/header-names';
 import { issueCodes, rowIssueCodes, type IssueCode, type RowIssueCode } from '../feed-format/issue-codes';
 

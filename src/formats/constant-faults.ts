@@ -1,4 +1,4 @@
-import { transformRecord } from '../etl/transform';
+import { transformRecord } from '../feed-format/rows/transform';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { FormatDefinition } from '../feed-format/format-definition';
 import { objectOf } from '../feed-format/format-faults';

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { components } from '../../generated/openapi';
 import type { Database } from '../base/db/database';
 import { unavailable } from '../base/errors';
-import type { RowIssue } from '../etl/row-issues';
+import type { RowIssue } from '../feed-format/rows/row-issues';
 import { defaulted, type OperationsOf, type RawRequest } from '../http/contract';
 import { entityTagOf, hasCopy } from '../http/caching';
 import { parsePrefer } from '../http/prefer';

@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../base/db/database';
 import { boundedPageSql, type Found } from '../base/db/page';
 import { allOf, raw, sql, type Sql } from '../base/db/sql';
-import type { RowIssue, RowIssueCount } from '../etl/row-issues';
+import type { RowIssue, RowIssueCount } from '../feed-format/rows/row-issues';
 import type { RunPhase } from '../etl/run-stats';
 import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
 import { jobRevertedBySql } from '../partners/reverted-by';

@@ -1,6 +1,6 @@
 import type { Database } from '../base/db/database';
 import { invalidCursor, jobNotFound } from '../base/errors';
-import type { RowIssueCount } from '../etl/row-issues';
+import type { RowIssueCount } from '../feed-format/rows/row-issues';
 import { summaryText, type RunCounters } from '../etl/run-result';
 import { formatId, parseId } from '../base/ids';
 import type { PartnerScope } from '../base/caller';

@@ -5,7 +5,7 @@ import { raw, sql } from '../base/db/sql';
 import { strictFormat } from '../feed-format/built-in-formats';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
 import type { FeedFormat, ReadDefinition } from '../feed-format/format-definition';
-import { FormatWriter, UnwritableValue } from '../feed-format/format-writing';
+import { FormatWriter, UnwritableValue } from '../feed-format/write/format-writing';
 import { invalidShape, type ShapeError } from '../base/errors';
 import { formatId } from '../base/ids';
 

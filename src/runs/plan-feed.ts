@@ -3,7 +3,7 @@ import { beginTransaction } from '../base/db/transaction';
 import { listChanges, type ChangePosition, type ProductChange } from '../etl/list-changes';
 import { compareProducts } from '../etl/load';
 import { rejectSupersededRows } from '../etl/repeated-skus';
-import type { RowIssueCount } from '../etl/row-issues';
+import type { RowIssueCount } from '../feed-format/rows/row-issues';
 import {
   failedCounters,
   FeedFailure,

@@ -10,14 +10,14 @@ import { skuIssue } from '../etl/reject-staged';
 import { reportColumns } from '../feed-format/report-columns';
 import { blankPreamble, inEncodingOf, positionNames, withFilledCells } from './rejects-file';
 import { listSupersededRows } from '../etl/repeated-skus';
-import type { RowIssue } from '../etl/row-issues';
+import type { RowIssue } from '../feed-format/rows/row-issues';
 import { FeedFailure } from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
 import { stageFeed } from '../etl/staging';
 import { listUnknownRows, prepareUnknownRows } from '../etl/unknown-skus';
 import type { LoadMode } from '../feed-format/load-options';
 import { TextBatch } from '../etl/text-batch';
-import { transformRecord } from '../etl/transform';
+import { transformRecord } from '../feed-format/rows/transform';
 import { BlockBudget } from '../etl/unchanged/record-digests';
 import type { RunContext } from './load-feed';
 

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { changeRows, queryRows, type Database } from '../base/db/database';
 import { raw, sql, type Sql } from '../base/db/sql';
 import type { LoadFacts } from '../etl/load-facts';
-import type { RowIssueCount } from '../etl/row-issues';
+import type { RowIssueCount } from '../feed-format/rows/row-issues';
 import type { RunCounters } from '../etl/run-result';
 import { publishEventsSql } from '../base/db/outbox';
 import type { Delimiter } from '../feed-format/delimiter';

@@ -11,7 +11,7 @@ import {
   invalidShape,
 } from '../base/errors';
 import type { ChangePosition, ProductChange } from '../etl/list-changes';
-import type { RowIssueCount } from '../etl/row-issues';
+import type { RowIssueCount } from '../feed-format/rows/row-issues';
 import type { RunCounters } from '../etl/run-result';
 import { formatId, parseId } from '../base/ids';
 import { followRun, type JobChanges } from '../jobs/job-changes';

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { basename } from 'node:path';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import { fileHint } from '../feed-format/file-hint';
+import { fileHint } from '../feed-format/detect/file-hint';
 import type { Validators } from './claims.repository';
 import { FetchFailure } from './fetch-failure';
 import { bytesPerSecondMin, detectStall, minimumThroughput } from '../base/concurrency/stall-detector';

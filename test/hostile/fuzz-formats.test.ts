@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { decode, encode } from 'iconv-lite';
 import type { Encoding } from '../../src/feed-format/format-definition';
 import { FileDecoder, UndecodableText } from '../../src/feed-format/read/decode-text';
-import { canEncode, encodeText } from '../../src/feed-format/encode-text';
+import { canEncode, encodeText } from '../../src/feed-format/write/encode-text';
 import { findBuiltInFormat } from '../../src/feed-format/built-in-formats';
 import { RecordExtractor, type ExtractedRecord } from '../../src/feed-format/read/extract';
 import { readHeader, type FeedHeader } from '../../src/feed-format/read/header';

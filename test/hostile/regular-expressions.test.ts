@@ -4,7 +4,7 @@ import { checkSync } from 'recheck';
 import ts from 'typescript';
 import document from '../../generated/openapi.json';
 import { feedColumns } from '../../src/feed-format/columns';
-import { priceWords } from '../../src/feed-format/detect-price';
+import { priceWords } from '../../src/feed-format/detect/detect-price';
 import { startTestService, type TestService } from '../support/service';
 
 /**

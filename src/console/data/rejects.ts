@@ -1,6 +1,6 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { strictFormat } from '../../feed-format/built-in-formats';
-import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../feed-format/faulty-cells';
+import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../feed-format/write/faulty-cells';
 import type { ReadDefinition } from '../../feed-format/format-definition';
 import {
   formatChange,
@@ -8,7 +8,7 @@ import {
   statedCharset,
   type FormatChange,
   type RejectsHead,
-} from '../../feed-format/mended-feed';
+} from '../../feed-format/write/mended-feed';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import type { Edits } from './edits';

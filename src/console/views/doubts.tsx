@@ -1,4 +1,4 @@
-import type { Answers } from '../../feed-format/apply-answers';
+import type { Answers } from '../../feed-format/detect/apply-answers';
 import type { Schemas } from '../api';
 import { Field } from '../parts/field';
 import { Value } from '../parts/value';

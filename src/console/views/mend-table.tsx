@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
-import { mendedFields, mendedFile } from '../../feed-format/mended-feed';
+import { mendedFields, mendedFile } from '../../feed-format/write/mended-feed';
 import type { Schemas } from '../api';
 import { addressOf, useFilters } from '../data/address';
 import type { Edits, KeptEdits } from '../data/edits';

@@ -1,7 +1,7 @@
 import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import { applyAnswers, type Answers } from '../../feed-format/apply-answers';
+import { applyAnswers, type Answers } from '../../feed-format/detect/apply-answers';
 import type { Schemas } from '../api';
 import { addressOf } from '../data/address';
 import { removeDraft, type Draft } from '../data/draft';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { encode } from 'iconv-lite';
 import type { components } from '../../../generated/openapi';
-import { applyMergePatch } from '../../../src/feed-format/merge-patch';
+import { applyMergePatch } from '../../../src/feed-format/detect/merge-patch';
 import type { ApiResponse } from '../../support/api-client';
 import { putFormat } from '../../support/format-requests';
 import { excelWorkbook, filesOfOtherFormats } from '../../support/other-file-formats';

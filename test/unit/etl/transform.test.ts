@@ -1,7 +1,7 @@
 import { strictHeader } from '../../support/read-strictly';
 import { recordOf } from '../../support/reference-extractor';
-import { parsePrice } from '../../../src/etl/parse-price';
-import { transformRecord, type RowOutcome } from '../../../src/etl/transform';
+import { parsePrice } from '../../../src/feed-format/rows/parse-price';
+import { transformRecord, type RowOutcome } from '../../../src/feed-format/rows/transform';
 
 const fullHeader = 'sku,product_name,description,brand,category,price,currency,availability';
 

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { isActiveCurrency } from '../../../src/feed-format/currency';
 import { productColumns } from '../../../src/feed-format/columns';
 import { strictHeader } from '../../support/read-strictly';
-import { parsePrice } from '../../../src/etl/parse-price';
-import { transformRecord } from '../../../src/etl/transform';
+import { parsePrice } from '../../../src/feed-format/rows/parse-price';
+import { transformRecord } from '../../../src/feed-format/rows/transform';
 import { recordOf } from '../../support/reference-extractor';
 import { feedProfile } from '../../../src/feeds/profile';
 

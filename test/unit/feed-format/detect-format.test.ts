@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { encode } from 'iconv-lite';
 import { readHeader } from '../../../src/feed-format/read/header';
-import { detectDecimal } from '../../../src/feed-format/detect-decimal';
-import { detectEncoding } from '../../../src/feed-format/detect-encoding';
-import { detectFormat } from '../../../src/feed-format/detect-format';
+import { detectDecimal } from '../../../src/feed-format/detect/detect-decimal';
+import { detectEncoding } from '../../../src/feed-format/detect/detect-encoding';
+import { detectFormat } from '../../../src/feed-format/detect/detect-format';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
-import type { DoubtChoice } from '../../../src/feed-format/format-doubts';
+import type { DoubtChoice } from '../../../src/feed-format/detect/format-doubts';
 import { definitionFaults } from '../../../src/feed-format/format-faults';
-import { columnsNamed } from '../../../src/feed-format/header-synonyms';
-import { applyMergePatch, patchAt } from '../../../src/feed-format/merge-patch';
+import { columnsNamed } from '../../../src/feed-format/detect/header-synonyms';
+import { applyMergePatch, patchAt } from '../../../src/feed-format/detect/merge-patch';
 import { casesFor } from '../../support/fuzz';
 import { filesOfOtherFormats } from '../../support/other-file-formats';
 

@@ -1,13 +1,13 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { RecordExtractor } from '../../../src/feed-format/read/extract';
-import { transformRecord } from '../../../src/etl/transform';
-import { cellsOfColumns, faultyCells } from '../../../src/feed-format/faulty-cells';
+import { transformRecord } from '../../../src/feed-format/rows/transform';
+import { cellsOfColumns, faultyCells } from '../../../src/feed-format/write/faulty-cells';
 import { strictFormat } from '../../../src/feed-format/built-in-formats';
 import type { ReadDefinition } from '../../../src/feed-format/format-definition';
 import { readHeader } from '../../../src/feed-format/read/header';
 import type { LoadMode } from '../../../src/feed-format/load-options';
-import { recordText } from '../../../src/feed-format/mended-feed';
+import { recordText } from '../../../src/feed-format/write/mended-feed';
 import { casesFor } from '../../support/fuzz';
 
 const names = ['sku', 'Product_Name', 'size', 'price', 'currency', 'brand'];

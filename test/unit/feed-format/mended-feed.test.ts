@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { mendedFile, NotRejects, RejectsReader } from '../../../src/feed-format/mended-feed';
+import { mendedFile, NotRejects, RejectsReader } from '../../../src/feed-format/write/mended-feed';
 import { casesFor } from '../../support/fuzz';
 
 /** Reads a file that comes in pieces. */

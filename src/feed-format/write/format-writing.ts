@@ -1,11 +1,11 @@
 import { stringify } from 'csv-stringify/sync';
-import { clean } from './clean-cell';
-import { productColumns, type ProductColumn } from './columns';
+import { clean } from '../clean-cell';
+import { productColumns, type ProductColumn } from '../columns';
 import { canEncode, encodeText } from './encode-text';
-import type { ColumnSource, ReadDefinition } from './format-definition';
-import { markCharacter } from './read/byte-order-mark';
-import { comparable, FormatReading, resolveFormat } from './read/format-reading';
-import type { Delimiter } from './delimiter';
+import type { ColumnSource, ReadDefinition } from '../format-definition';
+import { markCharacter } from '../read/byte-order-mark';
+import { comparable, FormatReading, resolveFormat } from '../read/format-reading';
+import type { Delimiter } from '../delimiter';
 
 /** Values of a product as texts, cleaned; null: none. */
 export type WrittenValues = Record<ProductColumn, string | null>;

@@ -1,5 +1,5 @@
 import { differ, isEmptyColumn, numberText, shareOf, type Column } from './column-cells';
-import { currencyInHeader, isActiveCurrency } from './currency';
+import { currencyInHeader, isActiveCurrency } from '../currency';
 import { suggestColumn } from './header-suggestion';
 import { columnsNamed, headerWords } from './header-synonyms';
 

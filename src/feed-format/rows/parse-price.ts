@@ -1,7 +1,7 @@
-import { columnFormat } from '../feed-format/columns';
-import { isActiveCurrency } from '../feed-format/currency';
-import { withDecimalPoint } from '../feed-format/decimal-comma';
-import { trimText } from '../feed-format/text';
+import { columnFormat } from '../columns';
+import { isActiveCurrency } from '../currency';
+import { withDecimalPoint } from '../decimal-comma';
+import { trimText } from '../text';
 
 const plainPrice = /^\d{1,12}(?:\.\d{1,4})?$/;
 const priceGrammar = new RegExp(columnFormat('price').grammar!);

@@ -1,4 +1,4 @@
-import type { ProductColumn } from './columns';
+import type { ProductColumn } from '../columns';
 
 /**
  * Names of columns in the files of partners, best first; a name behind `?` may mean something else as well. Letters and

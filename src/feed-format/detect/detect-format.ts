@@ -1,11 +1,11 @@
-import { findBuiltInFormat } from './built-in-formats';
+import { findBuiltInFormat } from '../built-in-formats';
 import { columnsOfTable, type Column } from './column-cells';
-import { columnFormat, productColumns, type ProductColumn } from './columns';
-import { currencyInHeader, currencyInPrice, minorDigitsOf } from './currency';
-import type { ColumnSource, Encoding, FeedFormat, FormatDefinition } from './format-definition';
-import { decodeBeginning } from './read/decode-text';
-import type { Delimiter } from './delimiter';
-import { delimiterLineMax, findDelimiterLine } from './read/delimiter-line';
+import { columnFormat, productColumns, type ProductColumn } from '../columns';
+import { currencyInHeader, currencyInPrice, minorDigitsOf } from '../currency';
+import type { ColumnSource, Encoding, FeedFormat, FormatDefinition } from '../format-definition';
+import { decodeBeginning } from '../read/decode-text';
+import type { Delimiter } from '../delimiter';
+import { delimiterLineMax, findDelimiterLine } from '../read/delimiter-line';
 import { availabilityWords, detectColumns, type ColumnMatch } from './detect-columns';
 import { detectDecimal, type PriceCell } from './detect-decimal';
 import { detectEncoding } from './detect-encoding';
@@ -24,9 +24,9 @@ import {
   quoteDoubt,
   skuDoubt,
 } from './format-doubts';
-import { comparable } from './read/format-reading';
-import { firstRecords } from './read/first-records';
-import { trimText } from './text';
+import { comparable } from '../read/format-reading';
+import { firstRecords } from '../read/first-records';
+import { trimText } from '../text';
 
 /** What a file seems to be. */
 export interface FormatDetection {

@@ -1,5 +1,5 @@
-import type { components } from '../../generated/openapi';
-import type { FormatDefinition } from './format-definition';
+import type { components } from '../../../generated/openapi';
+import type { FormatDefinition } from '../format-definition';
 import { applyMergePatch, patchAt } from './merge-patch';
 
 type Inspection = components['schemas']['FeedInspection'];

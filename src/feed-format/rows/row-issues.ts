@@ -1,7 +1,7 @@
-import { columnFormat, productColumns, type ProductColumn, recordBytes } from '../feed-format/columns';
-import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from '../feed-format/issue-codes';
-import type { RecordPlace } from '../feed-format/read/extract';
-import { ownText, shorten } from '../feed-format/text';
+import { columnFormat, productColumns, type ProductColumn, recordBytes } from '../columns';
+import { issueCodes, rowIssueCodes, type IssueSeverity, type RowIssueCode } from '../issue-codes';
+import type { RecordPlace } from '../read/extract';
+import { ownText, shorten } from '../text';
 
 /** Maximum number of row issues kept in full per run, errors before warnings; counts stay exact. */
 export const issuesKept = 10_000;

@@ -1,10 +1,10 @@
-import { isKnownAvailability } from './availability';
+import { isKnownAvailability } from '../availability';
 import { columnsNamed } from './header-synonyms';
 import { suggestColumn } from './header-suggestion';
-import { productColumns, type ProductColumn } from './columns';
+import { productColumns, type ProductColumn } from '../columns';
 import { numberText, shareOf, type Column } from './column-cells';
-import { trimText } from './text';
-import type { FormatDefinition } from './format-definition';
+import { trimText } from '../text';
+import type { FormatDefinition } from '../format-definition';
 
 type KnownAvailability = NonNullable<FormatDefinition['availability']>[string];
 

@@ -1,5 +1,5 @@
 import { decode, encode } from 'iconv-lite';
-import type { Encoding } from './format-definition';
+import type { Encoding } from '../format-definition';
 
 /** Encodings that have every character. */
 const unicode: ReadonlySet<Encoding> = new Set(['utf-8', 'utf-16le', 'utf-16be']);

@@ -1,7 +1,7 @@
-import { everyDelimiter, type Delimiter } from './delimiter';
+import { everyDelimiter, type Delimiter } from '../delimiter';
 import { columnsNamed } from './header-synonyms';
-import type { TableRecord } from './read/first-records';
-import { trimText } from './text';
+import type { TableRecord } from '../read/first-records';
+import { trimText } from '../text';
 
 /** Splits the beginning of a text into records that are not blank. */
 type SplitRecords = (delimiter: Delimiter) => TableRecord[];

@@ -1,9 +1,9 @@
-import type { components } from '../../generated/openapi';
+import type { components } from '../../../generated/openapi';
 import type { Column } from './column-cells';
 import type { DecimalGuess } from './detect-decimal';
 import type { PriceChoice } from './detect-price';
 import type { SkuChoice } from './detect-sku';
-import { suspicionOf } from './suspicious-sku';
+import { suspicionOf } from '../rows/suspicious-sku';
 
 /** A format without what is in doubt, and members by name. */
 export type FormatDraft = NonNullable<components['schemas']['DraftFormat']>;

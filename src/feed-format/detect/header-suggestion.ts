@@ -1,6 +1,6 @@
 import { distance } from 'fastest-levenshtein';
-import { feedColumns, type ProductColumn } from './columns';
-import { isReportColumn } from './report-columns';
+import { feedColumns, type ProductColumn } from '../columns';
+import { isReportColumn } from '../report-columns';
 
 /** A similar name differs in at most two characters, and at most a third of the word. */
 const distanceMax = 2;

@@ -1,7 +1,7 @@
-import type { components } from '../../generated/openapi';
-import { detectMark } from './read/byte-order-mark';
-import { isUtf8 } from './read/decode-text';
-import { isGzip } from './read/unpack';
+import type { components } from '../../../generated/openapi';
+import { detectMark } from '../read/byte-order-mark';
+import { isUtf8 } from '../read/decode-text';
+import { isGzip } from '../read/unpack';
 
 type Code = components['schemas']['KnownFileHintCode'];
 

@@ -1,8 +1,8 @@
-import type { components } from '../../generated/openapi';
-import type { Delimiter } from './delimiter';
-import { isSuperseded, reportColumns } from './report-columns';
-import { markCharacter, withoutMark } from './read/byte-order-mark';
-import { RecordSplitter } from './read/split-records';
+import type { components } from '../../../generated/openapi';
+import type { Delimiter } from '../delimiter';
+import { isSuperseded, reportColumns } from '../report-columns';
+import { markCharacter, withoutMark } from '../read/byte-order-mark';
+import { RecordSplitter } from '../read/split-records';
 
 /** The beginning of a file of rejects. */
 export interface RejectsHead {

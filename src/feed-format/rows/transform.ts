@@ -1,15 +1,15 @@
-import { isKnownAvailability } from '../feed-format/availability';
-import { isActiveCurrency } from '../feed-format/currency';
-import { clean } from '../feed-format/clean-cell';
-import { feedColumns, type ColumnFormat, type ProductColumn } from '../feed-format/columns';
-import type { FeedRecord } from '../feed-format/read/extract';
-import type { FeedHeader } from '../feed-format/read/header';
+import { isKnownAvailability } from '../availability';
+import { isActiveCurrency } from '../currency';
+import { clean } from '../clean-cell';
+import { feedColumns, type ColumnFormat, type ProductColumn } from '../columns';
+import type { FeedRecord } from '../read/extract';
+import type { FeedHeader } from '../read/header';
 import { parsePrice, priceMessage } from './parse-price';
-import { suspicionOf } from '../feed-format/suspicious-sku';
+import { suspicionOf } from './suspicious-sku';
 import { rowIssue, type Fault, type RowIssue, issueValueCharacters } from './row-issues';
-import type { LoadMode } from '../feed-format/load-options';
-import { isSuperseded } from '../feed-format/report-columns';
-import { isLongerThan, trimText } from '../feed-format/text';
+import type { LoadMode } from '../load-options';
+import { isSuperseded } from '../report-columns';
+import { isLongerThan, trimText } from '../text';
 
 /** Cleaned values of a row; null is an empty cell or a missing column. The price is a decimal text. */
 export type ProductValues = Record<ProductColumn, string | null>;

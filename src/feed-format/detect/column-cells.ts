@@ -1,6 +1,6 @@
 import type { Table } from './detect-table';
-import { comparable } from './read/format-reading';
-import { trimText } from './text';
+import { comparable } from '../read/format-reading';
+import { trimText } from '../text';
 
 /** A header with its cells, one for each row, trimmed. */
 export interface Column {

@@ -1,10 +1,10 @@
-import { clean } from './clean-cell';
-import { columnFormat, productColumns, requiredIn, type ProductColumn } from './columns';
-import type { ReadDefinition } from './format-definition';
-import { comparable, needsFirst, resolveFormat } from './read/format-reading';
-import type { RowIssueCode } from './issue-codes';
-import type { LoadMode } from './load-options';
-import { isLongerThan, trimText } from './text';
+import { clean } from '../clean-cell';
+import { columnFormat, productColumns, requiredIn, type ProductColumn } from '../columns';
+import type { ReadDefinition } from '../format-definition';
+import { comparable, needsFirst, resolveFormat } from '../read/format-reading';
+import type { RowIssueCode } from '../issue-codes';
+import type { LoadMode } from '../load-options';
+import { isLongerThan, trimText } from '../text';
 
 /** Positions of the cells of each product column that a file has. */
 export type CellsOfColumns = Partial<Record<ProductColumn, readonly number[]>>;

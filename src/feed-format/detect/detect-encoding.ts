@@ -1,6 +1,6 @@
-import { detectMark } from './read/byte-order-mark';
-import type { Encoding } from './format-definition';
-import { decodeBeginning, isUtf8, wholeCharacters } from './read/decode-text';
+import { detectMark } from '../read/byte-order-mark';
+import type { Encoding } from '../format-definition';
+import { decodeBeginning, isUtf8, wholeCharacters } from '../read/decode-text';
 
 /** The likeliest encoding; null where none is likely. */
 export interface EncodingGuess {
