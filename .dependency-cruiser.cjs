@@ -140,7 +140,7 @@ module.exports = {
     },
     {
       name: 'console-is-bundled',
-      comment: 'The console runs in the browser: src/docs serves its bundle.',
+      comment: 'The console runs in the browser: src/http/pages serves its bundle.',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/console/' },
       to: { path: '^src/console/' },

@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net';
 import express from 'express';
 import type { Document } from 'openapi-backend';
 import document from '../../generated/openapi.json';
-import { openPages } from '../../src/docs/pages';
+import { openPages } from '../../src/http/pages/pages';
 import { createApplication } from '../../src/http/application';
-import { makeReply, type Operations } from '../../src/http/contract';
-import type { Middleware } from '../../src/http/exchange';
-import { InFlight } from '../../src/http/in-flight';
+import { makeReply, type Operations } from '../../src/http/contract/contract';
+import type { Middleware } from '../../src/http/contract/exchange';
+import { InFlight } from '../../src/http/contract/in-flight';
 import {
   beginRequest,
   checkShape,
@@ -21,12 +21,12 @@ import {
   requireCaller,
   requirePermission,
 } from '../../src/http/middleware';
-import { openOperations } from '../../src/http/operations';
+import { openOperations } from '../../src/http/contract/operations';
 import { limitRate } from '../../src/http/rate-limit';
-import { readerOfPuts } from '../../src/http/read-as-put';
+import { readerOfPuts } from '../../src/http/contract/read-as-put';
 import { RequestLog } from '../../src/http/request-log';
 import { createHttpServer } from '../../src/http/server';
-import { authenticateConfigured } from '../../src/keys/authenticate';
+import { authenticateConfigured } from '../../src/http/keys/authenticate';
 import { createLog } from '../../src/base/log';
 import { apiKey } from './servers';
 

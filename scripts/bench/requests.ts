@@ -1,5 +1,5 @@
 import { loadConfig } from '../../src/config';
-import { securityHeaders } from '../../src/http/common-headers';
+import { securityHeaders } from '../../src/http/reply/common-headers';
 import { rowColumns } from '../../src/products/products.repository';
 import { thisBuild } from '../service-process';
 import { ask } from './measure';

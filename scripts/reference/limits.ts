@@ -1,11 +1,11 @@
 import { settingGroups } from '../../src/base/setting-groups';
 import { concurrentUploadsDefault } from '../../src/config';
 import { concurrentForms, smallUploadBytes } from '../../src/feeds/upload-form';
-import { wrongKeyLimits } from '../../src/http/wrong-keys';
+import { wrongKeyLimits } from '../../src/http/keys/wrong-keys';
 import { queuedRunAttempts } from '../../src/runs/run-target.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
-import { jsonBodyBytes, jsonDepth } from '../../src/http/json-body';
-import { multipartOverheadBytes, formParts } from '../../src/http/multipart';
+import { jsonBodyBytes, jsonDepth } from '../../src/http/body/json-body';
+import { multipartOverheadBytes, formParts } from '../../src/http/body/multipart';
 import document from '../../generated/openapi.json';
 import { fetchesPerPartner } from '../../src/sources/claims.repository';
 import { fetchLimits } from '../../src/sources/fetch-source';
@@ -28,7 +28,7 @@ import { databaseAcquireMilliseconds } from '../../src/base/db/database';
 import { pageBytesMax } from '../../src/base/db/page';
 import { poolLimits } from '../../src/base/db/dialect';
 import { databaseTimeouts } from '../../src/base/db/transaction';
-import { idempotencyMilliseconds } from '../../src/idempotency/idempotency.repository';
+import { idempotencyMilliseconds } from '../../src/http/idempotency/idempotency.repository';
 import {
   concurrentDeliveries,
   concurrentSlowDeliveries,
@@ -47,7 +47,7 @@ import {
   responseIdleMillisecondsMax,
   keepAliveMilliseconds,
 } from '../../src/http/server';
-import { requestIdleMilliseconds } from '../../src/http/slow-client';
+import { requestIdleMilliseconds } from '../../src/http/body/slow-client';
 import { bytesPerSecondMin } from '../../src/base/concurrency/stall-detector';
 
 const { Capacity: capacity, Database: database, 'Network and shutdown': network } = settingGroups;

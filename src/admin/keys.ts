@@ -3,7 +3,7 @@ import type { Database } from '../base/db/database';
 import { partnerExists } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { digestOf, generateKey } from '../base/key-format';
-import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../keys/keys.repository';
+import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../http/keys/keys.repository';
 import { partnerNameArgument, timeArgument } from './arguments';
 import { withDatabase } from './context';
 import { printLine, printNote, printTable } from './output';

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import type { Reads } from '../base/db/reads';
 import { inSnapshot } from '../base/db/transaction';
-import { ageSecondsMaxOf } from '../http/caching';
-import { defaulted, type OperationsOf } from '../http/contract';
+import { ageSecondsMaxOf } from '../http/reply/caching';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
 import type { Caller } from '../base/caller';
 import { revenueShare, salesByPartner, salesOverTime, type SalesFilter } from './analytics.repository';
 

@@ -2,10 +2,10 @@ import { Readable } from 'node:stream';
 import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../generated/openapi';
 import type { Database } from '../base/db/database';
-import { defaulted, type OperationsOf } from '../http/contract';
-import { idempotencyKeyOf, replayedHeader, requireUnclaimed } from '../idempotency/idempotency.service';
-import { EncodedFile } from '../http/encoded-file';
-import { selectBytes } from '../http/range-request';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
+import { idempotencyKeyOf, replayedHeader, requireUnclaimed } from '../http/idempotency/idempotency.service';
+import { EncodedFile } from '../http/contract/encoded-file';
+import { selectBytes } from '../http/reply/range-request';
 import { invalidCursor } from '../base/errors';
 import { parseId } from '../base/ids';
 import { getFormatOfQuery } from '../formats/find-format';
@@ -26,7 +26,7 @@ import { getFeed, openFeedFile, requireRawFile } from './feeds.service';
 import { receiveUpload, type UploadContext } from './receive-feed';
 import { admitUpload, type UploadAdmission } from './upload-form';
 
-declare module '../http/contract' {
+declare module '../http/contract/contract' {
   interface CheckResults {
     listFeeds: FeedPosition | undefined;
   }

@@ -9,7 +9,7 @@ import { isUtf8, wholeCharacters } from '../feed-format/read/decode-text';
 import { readHeader } from '../feed-format/read/header';
 import { guessHeaderNames } from '../feed-format/read/header-names';
 import { fileHint, gzipHint } from '../feed-format/detect/file-hint';
-import type { MultipartBody } from '../http/multipart';
+import type { MultipartBody } from '../http/body/multipart';
 import { describeHeaders, inspectByFormat } from './inspect-by-format';
 import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } from './inspect-rows';
 import type { FeedInspection, InspectionDoubt, StatedEncoding } from './inspection';

@@ -11,10 +11,15 @@ import {
   keepAnswer,
   type AnsweredRequest,
   type IdempotencyKey,
-} from '../idempotency/idempotency.repository';
-import { digestRequest, replay, withIdempotencyLock, type Outcome } from '../idempotency/idempotency.service';
+} from '../http/idempotency/idempotency.repository';
+import {
+  digestRequest,
+  replay,
+  withIdempotencyLock,
+  type Outcome,
+} from '../http/idempotency/idempotency.service';
 import { insertJobs } from '../jobs/jobs.repository';
-import { requireKeyInUse } from '../keys/keys.repository';
+import { requireKeyInUse } from '../http/keys/keys.repository';
 import { findPartnerId, getOrInsertPartner, lockAgainstRemoval } from '../partners/partners.repository';
 import type { Caller } from '../base/caller';
 import { notCsv, partnerNotFound, ServiceError, tooManyFormats } from '../base/errors';

@@ -1,8 +1,8 @@
 import express, { type Express } from 'express';
 import type { Authenticate } from '../base/caller';
-import { setSecurityHeaders } from './common-headers';
-import { sendError } from './error-handler';
-import type { Middleware, ServiceState } from './exchange';
+import { setSecurityHeaders } from './reply/common-headers';
+import { sendError } from './reply/error-handler';
+import type { Middleware, ServiceState } from './contract/exchange';
 import {
   beginRequest,
   callOperation,
@@ -13,10 +13,10 @@ import {
   requireCaller,
   requirePermission,
 } from './middleware';
-import type { OpenApi } from './operations';
+import type { OpenApi } from './contract/operations';
 import type { CountRequest } from './rate-limit';
 import type { RequestLog } from './request-log';
-import type { DelayWrongKey } from './wrong-keys';
+import type { DelayWrongKey } from './keys/wrong-keys';
 
 interface ApplicationOptions {
   openApi: OpenApi;

@@ -10,25 +10,25 @@ import {
   unavailable,
   unsupportedMediaType,
 } from '../base/errors';
-import { unlessCopied } from './caching';
-import { requestIdOf } from './common-headers';
-import { EncodedFile } from './encoded-file';
-import { Exchange, type Middleware, type ServiceState } from './exchange';
-import { readJsonBody } from './json-body';
-import { KeyCheck } from './key-check';
-import type { OpenApi } from './operations';
-import { prepareBody } from './prepare-body';
-import type { SentRequest } from './prepared-router';
-import { sentQuery, typedQuery } from './query';
+import { unlessCopied } from './reply/caching';
+import { requestIdOf } from './reply/common-headers';
+import { EncodedFile } from './contract/encoded-file';
+import { Exchange, type Middleware, type ServiceState } from './contract/exchange';
+import { readJsonBody } from './body/json-body';
+import { KeyCheck } from './keys/key-check';
+import type { OpenApi } from './contract/operations';
+import { prepareBody } from './body/prepare-body';
+import type { SentRequest } from './contract/prepared-router';
+import { sentQuery, typedQuery } from './body/query';
 import type { CountRequest } from './rate-limit';
-import { hasBody, mediaTypeOf } from './request-body';
+import { hasBody, mediaTypeOf } from './body/request-body';
 import type { RequestLog } from './request-log';
-import { prepareReply, sendReply } from './send-reply';
-import type { ServedOperation } from './served-operation';
-import { onePerPlace, type SentValues } from './shape-errors';
-import { findUnknownParameters, strictErrors } from './unknown-parameters';
-import { toWellFormed } from './well-formed';
-import type { DelayWrongKey } from './wrong-keys';
+import { prepareReply, sendReply } from './reply/send-reply';
+import type { ServedOperation } from './contract/served-operation';
+import { onePerPlace, type SentValues } from './body/shape-errors';
+import { findUnknownParameters, strictErrors } from './contract/unknown-parameters';
+import { toWellFormed } from './body/well-formed';
+import type { DelayWrongKey } from './keys/wrong-keys';
 
 /** Begins the request: its id, its log, its line of the log when it has ended. */
 export function beginRequest(requestLog: RequestLog, service: ServiceState): Middleware {

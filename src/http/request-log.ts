@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Caller } from '../base/caller';
 import type { Log } from '../base/log';
-import type { OperationId } from './contract';
-import { asServiceError } from './error-response';
+import type { OperationId } from './contract/contract';
+import { asServiceError } from './reply/error-response';
 
 /** The outcomes of a request; the reference of the log and of the metrics lists them. */
 export const requestOutcomes = {

@@ -9,11 +9,11 @@ import {
 import type { Socket } from 'node:net';
 import type { Express, Request, Response } from 'express';
 import { requestTimedOut } from '../base/errors';
-import { noteExpectation } from './request-body';
-import { requestIdOf, securityHeaders } from './common-headers';
+import { noteExpectation } from './body/request-body';
+import { requestIdOf, securityHeaders } from './reply/common-headers';
 import { messagesOf } from './messages';
 import type { HttpRefusal } from './request-log';
-import { watchReader, requestIdleMilliseconds } from './slow-client';
+import { watchReader, requestIdleMilliseconds } from './body/slow-client';
 
 /** Maximum size of target and headers: Node's default, which a flag of Node can change. */
 export const headerBytes = 16 * 1024;

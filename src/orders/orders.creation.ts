@@ -7,7 +7,7 @@ import {
   keepAnswersSql,
   type ClaimRow,
   type KeyedRequest,
-} from '../idempotency/idempotency.repository';
+} from '../http/idempotency/idempotency.repository';
 import type { PartnerScope } from '../base/caller';
 import { itemsJsonSql, orderJsonSql } from './orders.body';
 

@@ -3,15 +3,15 @@ import { reservedNameError } from '../partners/partner-name';
 import { invalidCursor, invalidShape, orderWithoutItems } from '../base/errors';
 import { parseId } from '../base/ids';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { defaulted, type OperationsOf } from '../http/contract';
-import { digestRequest, idempotencyKeyOf, replayedHeader } from '../idempotency/idempotency.service';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
+import { digestRequest, idempotencyKeyOf, replayedHeader } from '../http/idempotency/idempotency.service';
 import { requirePartner, type PartnerScope } from '../base/caller';
 import { toListBody } from '../base/pagination';
 import { orderBody } from './orders.body';
 import { getOrder, listOrders, orderExists } from './orders.repository';
 import { createKeyedOrderBatcher, createOrderBatcher } from './orders.service';
 
-declare module '../http/contract' {
+declare module '../http/contract/contract' {
   interface CheckResults {
     listOrders: number | undefined;
   }

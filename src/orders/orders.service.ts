@@ -5,8 +5,8 @@ import { parseId } from '../base/ids';
 import type { PartnerScope } from '../base/caller';
 import { poolLimits } from '../base/db/dialect';
 import { createBatcher, type Settled } from '../base/concurrency/batcher';
-import type { KeyedRequest } from '../idempotency/idempotency.repository';
-import { oncePerKey, replayClaim, type Outcome } from '../idempotency/idempotency.service';
+import type { KeyedRequest } from '../http/idempotency/idempotency.repository';
+import { oncePerKey, replayClaim, type Outcome } from '../http/idempotency/idempotency.service';
 import { parseJson } from '../base/exact-json';
 import { createKeyedOrders, createOrders, type Creation } from './orders.creation';
 

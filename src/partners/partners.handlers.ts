@@ -1,5 +1,5 @@
 import type { Database } from '../base/db/database';
-import { defaulted, type OperationsOf } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { invalidCursor } from '../base/errors';
 import { requireNameCursor, toListBody } from '../base/pagination';
 import { parseAttentionCursor } from './attention';

@@ -4,7 +4,7 @@ import { ConfigError } from '../base/settings';
 import { openDatabase, type Database, type DatabaseAddress, closeMilliseconds } from '../base/db/database';
 import { startEmbeddedPostgres } from '../base/embedded-postgres/server';
 import { migrateToLatest, waitForMigrations } from '../base/db/migrate';
-import { hasKeyInUse } from '../keys/keys.repository';
+import { hasKeyInUse } from '../http/keys/keys.repository';
 import type { Log } from '../base/log';
 import type { Cleanup } from './cleanups';
 import { connectionsMax } from './connections';

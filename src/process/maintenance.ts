@@ -1,6 +1,6 @@
 import type { Database } from '../base/db/database';
 import { analyzeGrownTables } from '../base/db/grown-tables';
-import { deleteExpiredAnswers } from '../idempotency/idempotency.repository';
+import { deleteExpiredAnswers } from '../http/idempotency/idempotency.repository';
 import type { Log } from '../base/log';
 import type { PendingRun } from '../runs/pending-runs.repository';
 import { recoverRuns } from '../runs/recovery';

@@ -2,7 +2,7 @@ import { startSalesRollup } from '../analytics/sales-rollup.service';
 import type { Config } from '../config';
 import type { Database, DatabaseAddress } from '../base/db/database';
 import { listNamesOutsideNfc } from '../partners/stored-partner-name';
-import { refuseShortKeys } from '../keys/short-keys';
+import { refuseShortKeys } from '../http/keys/short-keys';
 import type { Log } from '../base/log';
 import { startDailyPrune } from '../retention/prune';
 import { startSearchIndexer } from '../products/search-index';

@@ -1,7 +1,7 @@
 import type { components } from '../../generated/openapi';
 import type { Reads } from '../base/db/reads';
-import { ageSecondsMaxOf, cacheHeaders, representationOf } from '../http/caching';
-import { defaulted, type OperationsOf } from '../http/contract';
+import { ageSecondsMaxOf, cacheHeaders, representationOf } from '../http/reply/caching';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { exactNumber } from '../base/exact-json';
 import { formatId } from '../base/ids';
 import { toListBody } from '../base/pagination';

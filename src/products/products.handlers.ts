@@ -3,9 +3,9 @@ import type { Database } from '../base/db/database';
 import type { Reads } from '../base/db/reads';
 import { getPartner } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
-import { ageSecondsMaxOf, cacheHeaders, representationOf, type Representation } from '../http/caching';
-import { defaulted, type OperationsOf } from '../http/contract';
-import { EncodedFile } from '../http/encoded-file';
+import { ageSecondsMaxOf, cacheHeaders, representationOf, type Representation } from '../http/reply/caching';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
+import { EncodedFile } from '../http/contract/encoded-file';
 import { getFormatOfQuery } from '../formats/find-format';
 import { formatId } from '../base/ids';
 import { holderOf, type PartnerScope } from '../base/caller';
@@ -28,7 +28,7 @@ import type { ProductListing, ProductRow } from './products.repository';
 import { searchWords } from './search-words.repository';
 import { withdrawProduct } from './withdraw-product';
 
-declare module '../http/contract' {
+declare module '../http/contract/contract' {
   interface CheckResults {
     listProducts: ListingStart;
   }

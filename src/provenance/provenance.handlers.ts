@@ -1,5 +1,5 @@
 import type { Database } from '../base/db/database';
-import type { OperationsOf } from '../http/contract';
+import type { OperationsOf } from '../http/contract/contract';
 import { orderItemNotFound, orderNotFound, productNotFound } from '../base/errors';
 import { parseId } from '../base/ids';
 import type { ObjectStore } from '../base/storage/object-store';

@@ -1,6 +1,6 @@
 import type { components } from '../../generated/openapi';
 import type { Database } from '../base/db/database';
-import { defaulted, type OperationsOf } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { requireAllPartners } from '../base/caller';
 import { requireNameCursor, toListBody, toPage } from '../base/pagination';
 import { countQueue, type PartnerQueueRow } from './queue-state.repository';

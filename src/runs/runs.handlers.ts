@@ -1,7 +1,7 @@
 import type { components } from '../../generated/openapi';
-import { defaulted, type OperationsOf } from '../http/contract';
-import { EncodedFile } from '../http/encoded-file';
-import { parsePrefer } from '../http/prefer';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
+import { EncodedFile } from '../http/contract/encoded-file';
+import { parsePrefer } from '../http/contract/prefer';
 import { requesterName } from '../base/caller';
 import { formatId } from '../base/ids';
 import { cancelRun } from './cancel.service';

@@ -1,10 +1,10 @@
 import type { Database } from '../base/db/database';
 import { inTransaction } from '../base/db/transaction';
 import { findUploadFormat } from '../formats/find-format';
-import { defaulted, type OperationsOf } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { parsePosition } from '../jobs/jobs.service';
 import { parsePartnerName } from '../partners/partner-name';
-import { requireKeyInUse } from '../keys/keys.repository';
+import { requireKeyInUse } from '../http/keys/keys.repository';
 import { keepAttention, onePartner } from '../partners/keep-attention';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';

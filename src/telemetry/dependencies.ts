@@ -1,5 +1,5 @@
 import type { DatabaseAddress } from '../base/db/database';
-import { isDatabaseReachable } from '../health/health.handlers';
+import { isDatabaseReachable } from '../http/health.handlers';
 import type { Log } from '../base/log';
 import { startPeriodicTask } from '../base/concurrency/periodic-task';
 import type { ObjectStore } from '../base/storage/object-store';

@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:http';
-import { securityHeaders } from '../http/common-headers';
+import { securityHeaders } from '../http/reply/common-headers';
 import type { Log } from '../base/log';
 import type { Metrics } from './metrics';
 import type { Readiness } from './readiness';

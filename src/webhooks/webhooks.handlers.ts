@@ -1,6 +1,6 @@
 import type { components } from '../../generated/openapi';
 import type { Database } from '../base/db/database';
-import { defaulted, type OperationsOf } from '../http/contract';
+import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { invalidCursor, webhookNotFound } from '../base/errors';
 import { toListBody, toPage } from '../base/pagination';
 import { findEndpoint, listEndpoints, type EndpointRow } from './endpoints.repository';

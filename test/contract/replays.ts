@@ -2,7 +2,7 @@ import { cancelLimits } from '../../src/runs/cancel.service';
 import { progressReports } from '../../src/runs/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
-import { claimKey } from '../../src/idempotency/idempotency.repository';
+import { claimKey } from '../../src/http/idempotency/idempotency.repository';
 import { indexBacklog } from '../../src/products/search-index';
 import { removePartner } from '../../src/retention/remove-partner';
 import { lockJob } from '../../src/runs/claims.repository';

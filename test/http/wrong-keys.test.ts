@@ -1,4 +1,4 @@
-import { delayWrongKeys } from '../../src/http/wrong-keys';
+import { delayWrongKeys } from '../../src/http/keys/wrong-keys';
 import { eventually } from '../support/harness';
 import { startTestService } from '../support/service';
 

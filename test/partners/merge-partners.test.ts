@@ -2,7 +2,7 @@ import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { verifySales } from '../../src/analytics/sales-verification';
 import { inTransaction } from '../../src/base/db/transaction';
 import { mergePartners } from '../../src/partners/merge-partners';
-import { insertKey } from '../../src/keys/keys.repository';
+import { insertKey } from '../../src/http/keys/keys.repository';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { listClaimable } from '../../src/runs/claims.repository';
 import { requestRunOf } from '../support/requested-runs';

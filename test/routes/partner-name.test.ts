@@ -1,4 +1,4 @@
-import { insertKey } from '../../src/keys/keys.repository';
+import { insertKey } from '../../src/http/keys/keys.repository';
 import { digestOf, generateKey } from '../../src/base/key-format';
 import { listNamesOutsideNfc } from '../../src/partners/stored-partner-name';
 import type { ApiResponse } from '../support/api-client';

@@ -13,8 +13,8 @@ import { sendThrough } from '../../src/runs/thread-stream';
 import { loadConfig } from '../../src/config';
 import type { RateLimit } from '../../src/http/rate-limit';
 import { createHttpServer, type ServerOptions } from '../../src/http/server';
-import type { DelayWrongKey } from '../../src/http/wrong-keys';
-import { authenticateAny, authenticateConfigured } from '../../src/keys/authenticate';
+import type { DelayWrongKey } from '../../src/http/keys/wrong-keys';
+import { authenticateAny, authenticateConfigured } from '../../src/http/keys/authenticate';
 import { createLog, type Log } from '../../src/base/log';
 import { startRunWorker } from '../../src/runs/worker';
 import { generateSecretsKey, SecretBox } from '../../src/base/secret-box';
@@ -31,14 +31,14 @@ import { unavailable } from '../../src/base/errors';
 import type { Document } from 'openapi-backend';
 import document from '../../generated/openapi.json';
 import { createApplication } from '../../src/http/application';
-import type { Operations } from '../../src/http/contract';
-import { InFlight } from '../../src/http/in-flight';
-import { openOperations } from '../../src/http/operations';
-import { readerOfPuts } from '../../src/http/read-as-put';
+import type { Operations } from '../../src/http/contract/contract';
+import { InFlight } from '../../src/http/contract/in-flight';
+import { openOperations } from '../../src/http/contract/operations';
+import { readerOfPuts } from '../../src/http/contract/read-as-put';
 import { RequestLog } from '../../src/http/request-log';
 import { operations } from './contract';
 import { digestOf, generateKey } from '../../src/base/key-format';
-import { insertKey, type NewKey } from '../../src/keys/keys.repository';
+import { insertKey, type NewKey } from '../../src/http/keys/keys.repository';
 
 /** The whole application on a database and an object store of its own, and a client with a valid key. */
 export interface TestService {

@@ -19,7 +19,7 @@ const skipped = [
   { pattern: / > 500 > /, reason: 'needs a fault inside the service: test/http/failing-handlers.test.ts' },
   {
     pattern: /\/feeds\/upload > .* > 404 > /,
-    reason: 'needs a removal while the file is sent: test/keys/gone-keys.test.ts',
+    reason: 'needs a removal while the file is sent: test/http/keys/gone-keys.test.ts',
   },
   { pattern: / > 503 > /, reason: 'needs a dependency that is down: test/routes/every-operation.test.ts' },
 ];

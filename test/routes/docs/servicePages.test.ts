@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parse } from 'yaml';
 import document from '../../../generated/openapi.json';
-import { contentSecurityPolicy } from '../../../src/docs/docs.page';
+import { contentSecurityPolicy } from '../../../src/http/pages/docs.page';
 import { describeNotModified } from '../../support/expectations';
 import { sendRaw } from '../../support/requests';
 import { expectSecurityHeaders } from '../../support/contract';

@@ -1,4 +1,4 @@
-import { ageSecondsMaxOf } from '../../../src/http/caching';
+import { ageSecondsMaxOf } from '../../../src/http/reply/caching';
 
 describe('Cache-Control of a request', () => {
   it.each<[string | undefined, number]>([

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Exchange } from '../../../src/http/exchange';
-import { HandlerCall } from '../../../src/http/handler-call';
+import type { Exchange } from '../../../src/http/contract/exchange';
+import { HandlerCall } from '../../../src/http/contract/handler-call';
 
 describe('the end of the waits of a request', () => {
   it.each<[string, { isGone?: boolean; destroyed?: boolean; isDraining?: boolean }, string | undefined]>([

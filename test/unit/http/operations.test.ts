@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import OpenAPIBackend, { type Document } from 'openapi-backend';
 import document from '../../../generated/openapi.json';
-import type { Operations } from '../../../src/http/contract';
-import { openOperations, type OpenApi } from '../../../src/http/operations';
-import { SentRequest } from '../../../src/http/prepared-router';
+import type { Operations } from '../../../src/http/contract/contract';
+import { openOperations, type OpenApi } from '../../../src/http/contract/operations';
+import { SentRequest } from '../../../src/http/contract/prepared-router';
 import { operations } from '../../support/contract';
 
 const definition = document as unknown as Document;

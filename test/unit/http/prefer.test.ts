@@ -1,4 +1,4 @@
-import { parsePrefer } from '../../../src/http/prefer';
+import { parsePrefer } from '../../../src/http/contract/prefer';
 
 describe('the header Prefer (RFC 7240)', () => {
   it.each([

@@ -1,0 +1,103 @@
+import addFormats from 'ajv-formats';
+import OpenAPIBackend, { type Context, type Document } from 'openapi-backend';
+import type { OpenAPIV3 } from 'openapi-types';
+import type { OperationId, Operations, Reply } from './contract';
+import type { Exchange } from './exchange';
+import { HandlerCall } from './handler-call';
+import { openMultipart } from '../body/multipart';
+import { PreparedRouter, SentRequest } from './prepared-router';
+import { serveOperation, type ServedOperation } from './served-operation';
+import { toShapeErrors, type SentValues } from '../body/shape-errors';
+import type { ShapeError } from '../../base/errors';
+
+/** The operations of the document, routed, validated and called by openapi-backend. */
+export interface OpenApi {
+  /** Finds the operation of a request. */
+  find(request: SentRequest): ServedOperation | undefined;
+  /** Lists the methods of a path, for `Allow`. */
+  allowedMethods(path: string): string[];
+  /** Returns the decoded parameters of the path. @throws URIError */
+  pathParameters(request: SentRequest): Record<string, string>;
+  /** Returns what violates the schemas of its operation, and the operation's rule. @param sent - the same request as sent */
+  shapeErrors(request: SentRequest, sent: SentValues): ShapeError[];
+  /** Calls the handler of its operation. */
+  call(request: SentRequest, exchange: Exchange): Promise<Reply>;
+}
+
+const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+/**
+ * Opens the operations of the document.
+ * @param uploadBytesMax - limit of the file of a form
+ * @throws Error when the document has an unsupported feature, or an operation is registered that it does not have
+ */
+export async function openOperations(
+  document: Document,
+  operations: Operations,
+  uploadBytesMax: number,
+): Promise<OpenApi> {
+  const api = new OpenAPIBackend({
+    definition: withFormsReadLater(document),
+    strict: true,
+    // Validators are compiled on first use: the start takes a second and 40 MB less. A test compiles all.
+    quick: true,
+    ignoreTrailingSlashes: false,
+    // The middleware validates: others follow it before the call.
+    validate: () => false,
+    ajvOpts: { allErrors: true },
+    customizeAjv: (ajv) => {
+      addFormats(ajv);
+      return ajv;
+    },
+    securityHandlers: { ApiKey: (_context, { caller }: Exchange) => caller },
+  });
+  await api.init();
+  api.router = new PreparedRouter({ definition: api.definition, ignoreTrailingSlashes: false });
+  api.validator.router = api.router;
+  const served = new Map(
+    api.getOperations().map((operation) => {
+      const operationId = operation.operationId as OperationId;
+      return [
+        operationId,
+        serveOperation(api, operation, operations[operationId] as Partial<ServedOperation>),
+      ];
+    }),
+  );
+  const find = (request: SentRequest) => {
+    const operation = api.matchOperation(request);
+    return operation && served.get(operation.operationId as OperationId);
+  };
+  const operationOf = (request: SentRequest) => api.matchOperation(request)!;
+  const openApi: OpenApi = {
+    find,
+    allowedMethods: (path) => methods.filter((method) => find(new SentRequest(method, path))),
+    pathParameters: (request) =>
+      api.router.parseRequest(request, operationOf(request)).params as Record<string, string>,
+    shapeErrors(request, sent) {
+      const { errors } = api.validateRequest(request, operationOf(request));
+      const violations = errors ? toShapeErrors(errors, sent) : [];
+      return [...violations, ...(find(request)?.rule?.(sent) ?? [])];
+    },
+    call: (request, exchange) => api.handleRequest(request, exchange) as Promise<Reply>,
+  };
+  for (const [operationId, { handle }] of Object.entries(operations)) {
+    api.register(operationId, (_context: Context, exchange: Exchange) => {
+      const { fields } = exchange.operation;
+      const form = fields && openMultipart(exchange.request, fields, uploadBytesMax, exchange.keyCheck);
+      return handle(new HandlerCall(exchange, form) as never);
+    });
+  }
+  return openApi;
+}
+
+/** Copies the document with forms as optional bodies: their fields are checked when they arrive, after the parameters. */
+function withFormsReadLater(document: Document): Document {
+  type PathItem = Record<string, { requestBody?: OpenAPIV3.RequestBodyObject }>;
+  const copy = structuredClone(document);
+  for (const item of Object.values(copy.paths as Record<string, PathItem>)) {
+    for (const { requestBody } of Object.values(item)) {
+      if (requestBody?.content['multipart/form-data']) requestBody.required = false;
+    }
+  }
+  return copy;
+}
