@@ -111,7 +111,7 @@ module.exports = {
       name: 'layout-is-chosen-once',
       comment:
         'How products are stored is chosen in src/base/db/layout/product-layout.ts: call its functions, or add one to both layouts. Only statements ' +
-        'of src/products/pages that cannot be one have a form for each.',
+        'of src/catalog/products/pages that cannot be one have a form for each.',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/(db/(layout|distribution)|products/pages)/' },
       to: {

@@ -113,7 +113,7 @@ export default tseslint.config(
   },
   restrictSyntax(['src/**'], layouts, rawStatements, advisoryLocks, driverMembers),
   restrictSyntax(
-    ['src/base/db/layout/**', 'src/products/pages/**'],
+    ['src/base/db/layout/**', 'src/catalog/products/pages/**'],
     rawStatements,
     advisoryLocks,
     driverMembers,

@@ -1,5 +1,5 @@
 import { Pool, type ClientConfig } from 'pg';
-import type { ProductRow } from '../../src/products/products.repository';
+import type { ProductRow } from '../../src/catalog/products/products.repository';
 
 /** Input of a comparison server: database and pool size of the service, and the headers it sends. */
 export interface ComparisonOrder {

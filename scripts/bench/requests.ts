@@ -1,6 +1,6 @@
 import { loadConfig } from '../../src/config';
 import { securityHeaders } from '../../src/http/reply/common-headers';
-import { rowColumns } from '../../src/products/products.repository';
+import { rowColumns } from '../../src/catalog/products/products.repository';
 import { thisBuild } from '../service-process';
 import { ask } from './measure';
 import { fillNeighbors, neighborsCount } from './neighbors';

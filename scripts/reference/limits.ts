@@ -12,7 +12,7 @@ import { fetchLimits } from '../../src/sources/fetch-source';
 import { openUrlLimits } from '../../src/sources/open-url';
 import { sourcesMax } from '../../src/sources/sources.repository';
 import { concurrentFetches } from '../../src/sources/worker';
-import { formatsMax } from '../../src/formats/formats.repository';
+import { formatsMax } from '../../src/catalog/formats/formats.repository';
 import { headerRowBytes } from '../../src/feed-format/read/header-names';
 import { recordBytes } from '../../src/feed-format/columns';
 import { issuesKept } from '../../src/feed-format/rows/row-issues';

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { parsePartnerName } from '../partners/partner-name';
+import { parsePartnerName } from '../catalog/partners/partner-name';
 
 /** Parses the name of a partner, by the rule of the upload's form. @throws InvalidArgumentError */
 export function partnerNameArgument(text: string): string {

@@ -1,7 +1,7 @@
 import { InvalidArgumentError, Option, type Command } from 'commander';
 import type { Database } from '../base/db/database';
-import { partnerExists } from '../partners/partners.repository';
-import { storedPartnerName } from '../partners/stored-partner-name';
+import { partnerExists } from '../catalog/partners/partners.repository';
+import { storedPartnerName } from '../catalog/partners/stored-partner-name';
 import { digestOf, generateKey } from '../base/key-format';
 import { insertKey, listKeys, revokeKey, type ApiKeyRow, type NewKey } from '../http/keys/keys.repository';
 import { partnerNameArgument, timeArgument } from './arguments';

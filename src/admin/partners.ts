@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Database } from '../base/db/database';
 import { inTransaction } from '../base/db/transaction';
-import { mergePartners, type PartnerMerge } from '../partners/merge-partners';
-import { listNamesOutsideNfc } from '../partners/stored-partner-name';
+import { mergePartners, type PartnerMerge } from '../catalog/partners/merge-partners';
+import { listNamesOutsideNfc } from '../catalog/partners/stored-partner-name';
 import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 import { printLine } from './output';

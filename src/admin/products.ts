@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import type { Database } from '../base/db/database';
 import { inTransaction } from '../base/db/transaction';
-import { recordChangedProducts } from '../partners/changed-products';
-import { storedPartnerName } from '../partners/stored-partner-name';
+import { recordChangedProducts } from '../catalog/changes/changed-products';
+import { storedPartnerName } from '../catalog/partners/stored-partner-name';
 import { partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 import { printLine } from './output';

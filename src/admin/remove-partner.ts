@@ -1,6 +1,6 @@
 import { deleteRemovedObjects } from '../retention/prune';
 import { countPartnerData, removePartner, type PartnerData } from '../retention/remove-partner';
-import { storedPartnerName } from '../partners/stored-partner-name';
+import { storedPartnerName } from '../catalog/partners/stored-partner-name';
 import { openObjectStore } from '../base/storage/open-store';
 import type { AdminContext } from './context';
 import { printLine, printNote, printTable } from './output';

@@ -3,8 +3,8 @@ import { InvalidArgumentError, type Command } from 'commander';
 import document from '../../generated/openapi.json';
 import { loadConfig } from '../config';
 import type { Database } from '../base/db/database';
-import { partnerExists } from '../partners/partners.repository';
-import { storedPartnerName } from '../partners/stored-partner-name';
+import { partnerExists } from '../catalog/partners/partners.repository';
+import { storedPartnerName } from '../catalog/partners/stored-partner-name';
 import {
   deleteEndpoint,
   disableEndpoint,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { changeRows, queryRows } from '../base/db/database';
 import { sql, type Sql } from '../base/db/sql';
-import type { CatalogChange } from '../partners/catalog-changes';
+import type { CatalogChange } from '../catalog/changes/catalog-changes';
 import { mergeSql, type ComparedCounters } from './load';
 import { endManualVersions } from './manual-versions';
 import type { StagedFeed } from './staging';

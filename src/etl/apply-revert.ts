@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { changeRows, queryRows } from '../base/db/database';
 import { writeBack } from '../base/db/layout/product-layout';
 import { raw, sql } from '../base/db/sql';
-import type { CatalogChange } from '../partners/catalog-changes';
+import type { CatalogChange } from '../catalog/changes/catalog-changes';
 import { ProductsGone, skipManualChangeLog } from './apply-changes';
 import { assignmentsSql, revertEffects, type RunChange } from './change-effects';
 import { untilUncontended } from './merge-staged';

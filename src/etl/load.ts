@@ -3,7 +3,7 @@ import { queryRows } from '../base/db/database';
 import { boundedPageSql } from '../base/db/page';
 import { listOf, raw, sql, type Sql } from '../base/db/sql';
 import { productColumns, type ProductColumn } from '../feed-format/columns';
-import type { CatalogChange } from '../partners/catalog-changes';
+import type { CatalogChange } from '../catalog/changes/catalog-changes';
 import { priceJumpSql } from './price-jumps';
 import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { changeRows, queryRows } from '../base/db/database';
 import { raw, sql } from '../base/db/sql';
-import type { CatalogChange } from '../partners/catalog-changes';
+import type { CatalogChange } from '../catalog/changes/catalog-changes';
 
 /** The end of a version that no change has ended yet: its product was changed by hand. */
 export const pendingVersion = '9223372036854775807';

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import { writeBack } from '../base/db/layout/product-layout';
 import { queryRows } from '../base/db/database';
 import { raw, sql, type Sql } from '../base/db/sql';
-import type { CatalogChange } from '../partners/catalog-changes';
+import type { CatalogChange } from '../catalog/changes/catalog-changes';
 import { applyChanges, isContention, ProductsGone } from './apply-changes';
 import { compareProducts } from './load';
 import type { StagedFeed } from './staging';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { changeRows, queryRows, type Database } from '../base/db/database';
 import { productLayout } from '../base/db/layout/product-layout';
 import { raw, sql } from '../base/db/sql';
-import type { CatalogChange } from '../partners/catalog-changes';
+import type { CatalogChange } from '../catalog/changes/catalog-changes';
 import type { FeedToRun } from './raw-file';
 import { FeedFailure, NewerFeed, WithdrawalLimit, type RunCounters } from './run-result';
 import type { RunStats } from './run-stats';

@@ -9,7 +9,7 @@ import type { PartnerScope } from '../base/caller';
 import { formatId } from '../base/ids';
 import { toPage, type Page } from '../base/pagination';
 import { publishEventsSql } from '../base/db/outbox';
-import { jobRevertedBySql } from '../partners/reverted-by';
+import { jobRevertedBySql } from '../catalog/changes/reverted-by';
 
 type FeedStatus = 'uploaded' | 'processing' | 'validating' | 'validated' | 'processed' | 'failed';
 

@@ -5,7 +5,7 @@ import { strictFormat } from '../feed-format/built-in-formats';
 import { isCsvFile } from '../feed-format/csv-file-type';
 import type { FeedFormat } from '../feed-format/format-definition';
 import { defaultLoadOptions, type LoadOptions } from '../feed-format/load-options';
-import { formatsMax, upsertFormat } from '../formats/formats.repository';
+import { formatsMax, upsertFormat } from '../catalog/formats/formats.repository';
 import {
   findAnswered,
   keepAnswer,
@@ -20,7 +20,11 @@ import {
 } from '../http/idempotency/idempotency.service';
 import { insertJobs } from '../jobs/jobs.repository';
 import { requireKeyInUse } from '../http/keys/keys.repository';
-import { findPartnerId, getOrInsertPartner, lockAgainstRemoval } from '../partners/partners.repository';
+import {
+  findPartnerId,
+  getOrInsertPartner,
+  lockAgainstRemoval,
+} from '../catalog/partners/partners.repository';
 import type { Caller } from '../base/caller';
 import { notCsv, partnerNotFound, ServiceError, tooManyFormats } from '../base/errors';
 import { formatId, parseId } from '../base/ids';

@@ -3,7 +3,7 @@ import { boundedPageSql, type Found } from '../base/db/page';
 import { raw, sql, type Sql } from '../base/db/sql';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../base/caller';
-import { revertedBySql } from '../partners/reverted-by';
+import { revertedBySql } from '../catalog/changes/reverted-by';
 import { repeatedReason } from '../base/errors';
 import type { CounterColumns } from './jobs.repository';
 

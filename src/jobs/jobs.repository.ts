@@ -4,7 +4,7 @@ import { allOf, raw, sql, type Sql } from '../base/db/sql';
 import type { RowIssue, RowIssueCount } from '../feed-format/rows/row-issues';
 import type { RunPhase } from '../etl/run-stats';
 import type { RowIssueCode, IssueSeverity } from '../feed-format/issue-codes';
-import { jobRevertedBySql } from '../partners/reverted-by';
+import { jobRevertedBySql } from '../catalog/changes/reverted-by';
 import type { PartnerScope } from '../base/caller';
 
 /** Progress of a load: `JobProgress` of the contract. Rates are those of the last five seconds. */

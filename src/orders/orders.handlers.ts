@@ -1,8 +1,8 @@
 import type { Database } from '../base/db/database';
-import { reservedNameError } from '../partners/partner-name';
+import { reservedNameError } from '../catalog/partners/partner-name';
 import { invalidCursor, invalidShape, orderWithoutItems } from '../base/errors';
 import { parseId } from '../base/ids';
-import { storedPartnerName } from '../partners/stored-partner-name';
+import { storedPartnerName } from '../catalog/partners/stored-partner-name';
 import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { digestRequest, idempotencyKeyOf, replayedHeader } from '../http/idempotency/idempotency.service';
 import { requirePartner, type PartnerScope } from '../base/caller';

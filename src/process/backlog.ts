@@ -2,7 +2,7 @@ import { measureSalesLag } from '../analytics/sales-watermark';
 import type { Database } from '../base/db/database';
 import type { Log } from '../base/log';
 import { measureQueue } from '../runs/queue-state.repository';
-import { measureSearchLag } from '../products/search-index';
+import { measureSearchLag } from '../catalog/products/search-index';
 import { measureFetches } from '../sources/claims.repository';
 import { countFailing } from '../sources/sources.repository';
 import { countStalePartners } from '../sources/stale-partners.repository';

@@ -1,11 +1,11 @@
 import { startSalesRollup } from '../analytics/sales-rollup.service';
 import type { Config } from '../config';
 import type { Database, DatabaseAddress } from '../base/db/database';
-import { listNamesOutsideNfc } from '../partners/stored-partner-name';
+import { listNamesOutsideNfc } from '../catalog/partners/stored-partner-name';
 import { refuseShortKeys } from '../http/keys/short-keys';
 import type { Log } from '../base/log';
 import { startDailyPrune } from '../retention/prune';
-import { startSearchIndexer } from '../products/search-index';
+import { startSearchIndexer } from '../catalog/products/search-index';
 import { StorageError, type ObjectStore } from '../base/storage/object-store';
 import { openObjectStore } from '../base/storage/open-store';
 import { startDependencyMeter, type Dependencies } from '../telemetry/dependencies';

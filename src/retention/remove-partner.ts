@@ -4,8 +4,8 @@ import { copyFirst } from '../base/db/layout/copy-products';
 import { productLayout, takeWorkingCopy, writeBack } from '../base/db/layout/product-layout';
 import { raw, sql } from '../base/db/sql';
 import { inTransaction } from '../base/db/transaction';
-import { keepAttention, onePartner } from '../partners/keep-attention';
-import { tryLockPartner } from '../partners/partner-lock';
+import { keepAttention, onePartner } from '../catalog/partners/keep-attention';
+import { tryLockPartner } from '../catalog/changes/partner-lock';
 import { inBatches } from '../base/concurrency/batches';
 
 /** Rows per transaction; products take some 100 ms, with their index entries. */

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Database } from '../base/db/database';
 import { inTransaction } from '../base/db/transaction';
 import { failedCounters } from '../etl/run-result';
-import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
+import { keepAttention, partnersOfJobs } from '../catalog/partners/keep-attention';
 import { cancelledReason } from '../base/errors';
 import { lockOrphanedRuns, lockReservedRun } from './claims.repository';
 import type { PendingRun } from './pending-runs.repository';

@@ -12,7 +12,7 @@ import {
   type RunCounters,
 } from '../etl/run-result';
 import { RunStats } from '../etl/run-stats';
-import { keepAttention, partnersOfJobs } from '../partners/keep-attention';
+import { keepAttention, partnersOfJobs } from '../catalog/partners/keep-attention';
 import { formatId } from '../base/ids';
 import type { Log } from '../base/log';
 import { claimRun, startRun, type Claim, type ClaimedRun, type StartedRun } from './claims.repository';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { changeRows, queryRows, type Database } from '../base/db/database';
 import { sql } from '../base/db/sql';
 import type { RequestedRun, RunNumber } from '../jobs/job-runs.repository';
-import { revertedBySql } from '../partners/reverted-by';
+import { revertedBySql } from '../catalog/changes/reverted-by';
 import { jobAlreadyRunning, jobAlreadyWaiting, runAlreadyReverted } from '../base/errors';
 import { formatId } from '../base/ids';
 import { lockJob } from './claims.repository';

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import { changeRows, queryRows, type Database } from '../base/db/database';
 import { raw, sql, type Sql } from '../base/db/sql';
 import { inTransaction } from '../base/db/transaction';
-import { failingAfter } from '../partners/attention';
-import { keepAttention, onePartner } from '../partners/keep-attention';
+import { failingAfter } from '../catalog/partners/attention';
+import { keepAttention, onePartner } from '../catalog/partners/keep-attention';
 import { publishSourceFailed } from './sources.repository';
 import type { SourceDefinition } from './source-definition';
 

@@ -4,7 +4,7 @@ import type { Log } from '../base/log';
 import { invalidShape, ServiceError } from '../base/errors';
 import { loadOptionsOf, type LoadOptions } from '../feed-format/load-options';
 import { receiveFeed, type ReceiveContext } from '../feeds/receive-feed';
-import { findUploadFormat, type UploadFormat } from '../formats/find-format';
+import { findUploadFormat, type UploadFormat } from '../catalog/formats/find-format';
 import { requestRun } from '../runs/run-requests.repository';
 import { queuedRunAttempts } from '../runs/run-target.repository';
 import type { SecretBox } from '../base/secret-box';
@@ -19,7 +19,7 @@ import {
 import { FetchFailure } from './fetch-failure';
 import { isLastFeedCurrent, repeatsLastFeed } from './last-feed.repository';
 import { openSourceFile, type SourceFile } from './source-file';
-import { failingAfter } from '../partners/attention';
+import { failingAfter } from '../catalog/partners/attention';
 import { originOf } from './source-definition';
 import { openSecrets } from './source-secrets';
 

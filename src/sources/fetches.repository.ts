@@ -3,7 +3,7 @@ import { changeRows, queryRows, type Database } from '../base/db/database';
 import { raw, sql, type Sql } from '../base/db/sql';
 import { inTransaction } from '../base/db/transaction';
 import type { PartnerScope } from '../base/caller';
-import { failingAfter } from '../partners/attention';
+import { failingAfter } from '../catalog/partners/attention';
 
 export type FetchStatus = 'queued' | 'running' | 'completed' | 'unchanged' | 'failed' | 'skipped';
 

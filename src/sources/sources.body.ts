@@ -1,7 +1,7 @@
 import type { components } from '../../generated/openapi';
 import { formatId } from '../base/ids';
 import type { FetchRow } from './fetches.repository';
-import { failingAfter } from '../partners/attention';
+import { failingAfter } from '../catalog/partners/attention';
 import type { SourceRow } from './sources.repository';
 
 export function sourceBody(source: SourceRow): components['schemas']['Source'] {

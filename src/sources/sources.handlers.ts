@@ -1,13 +1,13 @@
 import type { Database } from '../base/db/database';
 import { inTransaction } from '../base/db/transaction';
-import { findUploadFormat } from '../formats/find-format';
+import { findUploadFormat } from '../catalog/formats/find-format';
 import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { parsePosition } from '../jobs/jobs.service';
-import { parsePartnerName } from '../partners/partner-name';
+import { parsePartnerName } from '../catalog/partners/partner-name';
 import { requireKeyInUse } from '../http/keys/keys.repository';
-import { keepAttention, onePartner } from '../partners/keep-attention';
-import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
-import { storedPartnerName } from '../partners/stored-partner-name';
+import { keepAttention, onePartner } from '../catalog/partners/keep-attention';
+import { getOrInsertPartner, getPartnerId } from '../catalog/partners/partners.repository';
+import { storedPartnerName } from '../catalog/partners/stored-partner-name';
 import { requesterName, requirePartner, type PartnerScope } from '../base/caller';
 import { invalidCursor, invalidShape, sourceNotFound, tooManySources } from '../base/errors';
 import { toListBody, toPage } from '../base/pagination';

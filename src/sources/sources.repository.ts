@@ -4,8 +4,8 @@ import { boundedPageSql, type Found } from '../base/db/page';
 import { allOf, sql } from '../base/db/sql';
 import { inTransaction } from '../base/db/transaction';
 import { publishEventsSql } from '../base/db/outbox';
-import { failingAfter } from '../partners/attention';
-import { keepAttention, onePartner } from '../partners/keep-attention';
+import { failingAfter } from '../catalog/partners/attention';
+import { keepAttention, onePartner } from '../catalog/partners/keep-attention';
 import type { PartnerScope } from '../base/caller';
 import type { SourceDefinition } from './source-definition';
 

@@ -4,8 +4,8 @@ import { onlyLock, tryLock } from '../base/db/locks';
 import { sql, type Sql } from '../base/db/sql';
 import { inTransaction } from '../base/db/transaction';
 import { publishEventsSql } from '../base/db/outbox';
-import { allPartners, keepAttention } from '../partners/keep-attention';
-import { withNumbersSql } from '../partners/partners.repository';
+import { allPartners, keepAttention } from '../catalog/partners/keep-attention';
+import { withNumbersSql } from '../catalog/partners/partners.repository';
 
 /** Partners that one transaction notices. */
 const partnersPerBatch = 500;

@@ -1,6 +1,6 @@
 import { startClaimingWorker, type ClaimingWorker } from '../base/concurrency/claiming-worker';
 import { startPeriodicTask } from '../base/concurrency/periodic-task';
-import { checkAttention } from '../partners/keep-attention';
+import { checkAttention } from '../catalog/partners/keep-attention';
 import {
   isPartnerWaiting,
   leaseMilliseconds,

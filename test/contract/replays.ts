@@ -3,7 +3,7 @@ import { progressReports } from '../../src/runs/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/http/idempotency/idempotency.repository';
-import { indexBacklog } from '../../src/products/search-index';
+import { indexBacklog } from '../../src/catalog/products/search-index';
 import { removePartner } from '../../src/retention/remove-partner';
 import { lockJob } from '../../src/runs/claims.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';

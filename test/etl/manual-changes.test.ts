@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { raw } from '../../src/base/db/sql';
 import { lockProducts } from '../../src/etl/merge-staged';
-import { recordChangedProducts } from '../../src/partners/changed-products';
-import { indexBacklog } from '../../src/products/search-index';
+import { recordChangedProducts } from '../../src/catalog/changes/changed-products';
+import { indexBacklog } from '../../src/catalog/products/search-index';
 import type { UploadedFeed } from '../support/api-client';
 import { casesFor } from '../support/fuzz';
 import { onLocalProducts } from '../support/local-products';

@@ -7,7 +7,7 @@ import { compareProducts } from '../../src/etl/load';
 import { RunStats } from '../../src/etl/run-stats';
 import { endManualVersions } from '../../src/etl/manual-versions';
 import { createStaging } from '../../src/etl/staging';
-import { beginRunChange } from '../../src/partners/catalog-changes';
+import { beginRunChange } from '../../src/catalog/changes/catalog-changes';
 import { onLocalProducts } from '../support/local-products';
 import { startTestService, type TestService } from '../support/service';
 

@@ -2,7 +2,7 @@ import { rollUpSales } from '../../src/analytics/sales-rollup';
 import { verifySales } from '../../src/analytics/sales-verification';
 import { deleteRemovedObjects } from '../../src/retention/prune';
 import { countPartnerData, removePartner } from '../../src/retention/remove-partner';
-import { indexBacklog } from '../../src/products/search-index';
+import { indexBacklog } from '../../src/catalog/products/search-index';
 import { requestRunOf } from '../support/requested-runs';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';
 import { eventually } from '../support/harness';

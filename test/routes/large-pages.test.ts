@@ -1,4 +1,4 @@
-import { attentionReasons } from '../../src/partners/attention';
+import { attentionReasons } from '../../src/catalog/partners/attention';
 import type { Client } from 'pg';
 import { startTestService, type TestService } from '../support/service';
 

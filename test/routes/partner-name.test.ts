@@ -1,6 +1,6 @@
 import { insertKey } from '../../src/http/keys/keys.repository';
 import { digestOf, generateKey } from '../../src/base/key-format';
-import { listNamesOutsideNfc } from '../../src/partners/stored-partner-name';
+import { listNamesOutsideNfc } from '../../src/catalog/partners/stored-partner-name';
 import type { ApiResponse } from '../support/api-client';
 import { loadProducts } from '../support/catalog';
 import { filePart, goodCsv, partnerPart, uploadParts } from '../support/requests';

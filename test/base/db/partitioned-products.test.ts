@@ -6,8 +6,8 @@ import { copyDatabase } from '../../../src/base/db/copy-database';
 import { openDatabase, type DatabaseAddress } from '../../../src/base/db/database';
 import { migrateToLatest } from '../../../src/base/db/migrate';
 import { inTransaction } from '../../../src/base/db/transaction';
-import { mergePartners } from '../../../src/partners/merge-partners';
-import { indexBacklog } from '../../../src/products/search-index';
+import { mergePartners } from '../../../src/catalog/partners/merge-partners';
+import { indexBacklog } from '../../../src/catalog/products/search-index';
 import { findBroken } from '../../support/service-invariants';
 import { startTestService, type TestService } from '../../support/service';
 

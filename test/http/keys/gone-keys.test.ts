@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { revokeKey } from '../../../src/http/keys/keys.repository';
-import { mergePartners } from '../../../src/partners/merge-partners';
+import { mergePartners } from '../../../src/catalog/partners/merge-partners';
 import { removePartner } from '../../../src/retention/remove-partner';
 import { transferRules } from '../../../src/base/concurrency/transfer-limit';
 import { digestOf, generateKey } from '../../../src/base/key-format';

@@ -1,4 +1,4 @@
-import { indexBacklog } from '../../../src/products/search-index';
+import { indexBacklog } from '../../../src/catalog/products/search-index';
 import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { operations, parametersOf, withQuery, type Operation } from '../../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../../support/service';

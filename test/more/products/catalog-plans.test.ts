@@ -6,9 +6,9 @@ import {
 } from '../../../scripts/bench/catalog-combinations';
 import { fillCatalog, filterValues } from '../../../scripts/bench/catalog-data';
 import { openDatabase, type Database } from '../../../src/base/db/database';
-import { resolveListingOrder } from '../../../src/products/products.checks';
-import { listProducts } from '../../../src/products/products.listing';
-import { findProducts } from '../../../src/products/products.repository';
+import { resolveListingOrder } from '../../../src/catalog/products/products.checks';
+import { listProducts } from '../../../src/catalog/products/products.listing';
+import { findProducts } from '../../../src/catalog/products/products.repository';
 import { afterFile } from '../../support/harness';
 import { createTestDatabase } from '../../support/databases';
 

@@ -1,5 +1,5 @@
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
-import { indexBacklog } from '../../../src/products/search-index';
+import { indexBacklog } from '../../../src/catalog/products/search-index';
 import { eventually } from '../../support/harness';
 import { leaveRunning } from '../../support/runs-in-flight';
 import { removeVersionsUntil } from '../../support/write-history';

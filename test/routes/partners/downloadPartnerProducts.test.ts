@@ -4,7 +4,7 @@ import { get as request, type IncomingMessage } from 'node:http';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { inTransaction } from '../../../src/base/db/transaction';
-import { mergePartners } from '../../../src/partners/merge-partners';
+import { mergePartners } from '../../../src/catalog/partners/merge-partners';
 import { casesFor } from '../../support/fuzz';
 import { toCsv, type FeedRow } from '../../support/catalog';
 import { eventually } from '../../support/harness';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { attentionReasons, type AttentionReason } from '../../../src/partners/attention';
+import { attentionReasons, type AttentionReason } from '../../../src/catalog/partners/attention';
 import { holdsNul, filterTwice, limitTwice, wrongLimits } from '../../support/expectations';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 

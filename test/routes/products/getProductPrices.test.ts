@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import { findPrices, type PricePeriod } from '../../../src/products/prices.repository';
-import { pricesOf as pricesFrom, type ProductPrices } from '../../../src/products/product-prices';
-import { findVersions, type VersionRow } from '../../../src/products/versions.repository';
+import { findPrices, type PricePeriod } from '../../../src/catalog/products/prices.repository';
+import { pricesOf as pricesFrom, type ProductPrices } from '../../../src/catalog/products/product-prices';
+import { findVersions, type VersionRow } from '../../../src/catalog/products/versions.repository';
 import { casesFor } from '../../support/fuzz';
 import {
   beginHistoryAt,

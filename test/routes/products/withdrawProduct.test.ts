@@ -3,7 +3,7 @@ import { aTimestamp } from '../../support/expectations';
 import { loadProducts, toCsv } from '../../support/catalog';
 import { eventually } from '../../support/harness';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
-import { indexBacklog } from '../../../src/products/search-index';
+import { indexBacklog } from '../../../src/catalog/products/search-index';
 
 let service: TestService;
 beforeAll(async () => {

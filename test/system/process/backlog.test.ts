@@ -1,7 +1,7 @@
 import { rollUpSales } from '../../../src/analytics/sales-rollup';
 import { measureBacklog } from '../../../src/process/backlog';
 import type { Backlog } from '../../../src/telemetry/metrics';
-import { indexBacklog } from '../../../src/products/search-index';
+import { indexBacklog } from '../../../src/catalog/products/search-index';
 import { claimFetches } from '../../../src/sources/claims.repository';
 import { startTestService, type TestService } from '../../support/service';
 import { putSource, sourcePath } from '../../support/source-requests';

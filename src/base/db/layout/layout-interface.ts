@@ -19,7 +19,7 @@ export interface ProductLayout extends ProductOperations {
   readsMax: number;
   /** The beginning of a statement that joins `products` with local tables: those that it needs, read before, or nothing. */
   readBefore: (products: Sql) => Sql;
-  /** The form of a statement that cannot be one. Only `src/products/pages` has such forms. */
+  /** The form of a statement that cannot be one. Only `src/catalog/products/pages` has such forms. */
   choose: <Form>(forms: Record<'plain' | 'distributed', Form>) => Form;
 }
 

@@ -1,4 +1,4 @@
-import { mergePartners } from '../../../../src/partners/merge-partners';
+import { mergePartners } from '../../../../src/catalog/partners/merge-partners';
 import { pagesOf, walk } from '../../../support/expectations';
 import { beginHistoryAt, removeVersionsUntil, writeHistory } from '../../../support/write-history';
 import { startTestService, withStoredKey, type TestService } from '../../../support/service';

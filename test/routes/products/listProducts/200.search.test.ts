@@ -1,4 +1,4 @@
-import { indexBacklog } from '../../../../src/products/search-index';
+import { indexBacklog } from '../../../../src/catalog/products/search-index';
 import { loadProducts } from '../../../support/catalog';
 import { walk } from '../../../support/expectations';
 import { startTestService, withStoredKey, type TestService } from '../../../support/service';

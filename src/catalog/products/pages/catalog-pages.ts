@@ -1,0 +1,30 @@
+import type { Database } from '../../../base/db/database';
+import { productLayout } from '../../../base/db/layout/product-layout';
+import type { ProductRow } from '../products.repository';
+import type { Search } from '../products.search';
+import { listPlain } from './plain-pages';
+import {
+  listPlainAsOf,
+  listShardAsOf,
+  type FilterAsOf,
+  type KnownMoment,
+  type PageAsOf,
+} from './pages-as-of';
+import { listOnShards } from './shard-pages';
+
+/**
+ * Pages of the catalog, by the order of a search or as they were at a moment. Their statements cannot be one for both layouts: the plain
+ * ones join `products` with local tables, or merge indexes in a way that Citus refuses.
+ */
+interface CatalogPages {
+  list(db: Database, search: Search): Promise<ProductRow[]>;
+  listAsOf(db: Database, moment: KnownMoment, filter: FilterAsOf, page: PageAsOf): Promise<ProductRow[]>;
+}
+
+const forms = {
+  plain: { list: listPlain, listAsOf: listPlainAsOf },
+  distributed: { list: listOnShards, listAsOf: listShardAsOf },
+} satisfies Record<string, CatalogPages>;
+
+export const catalogPages = async (db: Database): Promise<CatalogPages> =>
+  (await productLayout(db)).choose<CatalogPages>(forms);

@@ -1,0 +1,293 @@
+import type { Knex } from 'knex';
+import { allOf, listOf, raw, sql, type Sql } from '../../base/db/sql';
+import { parseId } from '../../base/ids';
+import type { ProductListing, SortField, SortOrder } from './products.repository';
+import { hasWords, isFoundByWords } from './search-words.repository';
+
+/** Column or expression with an index of its own, in which it follows the partner. */
+type Key = 'sku' | 'feed_id' | 'price' | 'brand' | 'category' | 'product_name' | 'availability';
+
+/** Characters of the beginning of a long text that the index contains. */
+const indexedCharacters = { category: 600, product_name: 24 };
+
+/** The expressions of the indexes. Prices are compared as integers, ten-thousandths of the currency. */
+const indexedSql: Record<Key, string> = {
+  sku: 'sku',
+  feed_id: 'feed_id',
+  price: 'cast(price * 10000 as bigint)',
+  brand: 'brand',
+  category: `left(category, ${indexedCharacters.category})`,
+  product_name: `left(product_name, ${indexedCharacters.product_name})`,
+  availability: 'availability',
+};
+
+/** Orders that have cursors: an index contains each for all products. */
+type RowField = 'created_at' | 'product_id';
+
+/** A field whose order an index contains within a partner only. */
+export type KeyedField = Exclude<SortField, RowField>;
+
+/** Products with one value of a key. */
+export interface Filter {
+  key: Key;
+  /** As the index has it; null selects products without one. */
+  value: Knex.Value;
+  /** Further condition, if the index contains only the beginning of the value. */
+  exact?: Sql;
+}
+
+/** A listing in terms of the indexes. */
+export type Search = RowSearch | KeyedSearch;
+export type RowSearch = SearchBy<RowField>;
+export type KeyedSearch = SearchBy<KeyedField>;
+
+export const isKeyed = (search: Search): search is KeyedSearch =>
+  search.sort.field !== 'created_at' && search.sort.field !== 'product_id';
+
+interface SearchBy<Field extends SortField> {
+  /** The only partner, as a scalar subquery; absent: all of them. */
+  partner?: Sql;
+  /** The first one finds candidates: the others are less selective, as a rule. */
+  filters: readonly Filter[];
+  words?: readonly string[];
+  sort: { field: Field; order: SortOrder };
+  afterProductId?: number;
+  /** When that product was created; only where products are distributed. */
+  afterCreatedAt?: string;
+  limit: number;
+  includesWithdrawn: boolean;
+}
+
+/** The condition of the products of a search, besides its filters. */
+export const isListed = ({ includesWithdrawn }: Pick<Search, 'includesWithdrawn'>): Sql =>
+  raw(includesWithdrawn ? 'true' : isActive);
+
+export const isActive = 'withdrawn_at is null';
+
+/** The latest creation of products that can be seen, or a later moment: see migration 20261122050000. */
+const horizon = '(select max(created_at) from product_horizons)';
+
+/** Excludes products of loads in progress, unless a load that began later has committed. */
+const beforeHorizon = `created_at <= ${horizon}`;
+
+/** Translates a listing; undefined if nothing can match. */
+export function toSearch(listing: ProductListing): Search | undefined {
+  const { scope, filter, sort, afterProductId, afterCreatedAt, limit } = listing;
+  const partnerName = scope ?? filter.partner_name;
+  if (filter.partner_name !== undefined && filter.partner_name !== partnerName) return undefined;
+  const feedId = filter.feed_id === undefined ? undefined : parseId('FD', filter.feed_id);
+  if (filter.feed_id !== undefined && feedId === undefined) return undefined;
+
+  const filters: Filter[] = [];
+  if (filter.sku !== undefined) filters.push({ key: 'sku', value: filter.sku });
+  if (feedId !== undefined) filters.push({ key: 'feed_id', value: feedId });
+  if (filter.category !== undefined) filters.push(categoryFilter(filter.category));
+  if (filter.brand !== undefined) filters.push({ key: 'brand', value: filter.brand });
+  if (filter.availability !== undefined) filters.push({ key: 'availability', value: filter.availability });
+
+  // Within one brand or category, that order is the order by number.
+  const isOneValue =
+    (sort.field === 'brand' || sort.field === 'category') && filter[sort.field] !== undefined;
+  return {
+    partner: partnerOf(partnerName, feedId),
+    filters,
+    words: filter.words,
+    sort: { field: isOneValue ? 'product_id' : sort.field, order: sort.order },
+    afterProductId,
+    afterCreatedAt,
+    limit,
+    includesWithdrawn: filter.include_withdrawn ?? false,
+  } as Search;
+}
+
+function partnerOf(partnerName: string | undefined, feedId: number | undefined): Sql | undefined {
+  if (partnerName !== undefined)
+    return sql`(select partner_id from partners where partner_name = ${partnerName})`;
+  return feedId === undefined ? undefined : sql`(select partner_id from feeds where feed_id = ${feedId})`;
+}
+
+function categoryFilter(category: string): Filter {
+  const value = [...category].slice(0, indexedCharacters.category).join('');
+  return {
+    key: 'category',
+    value,
+    ...(isCut('category', category) && { exact: sql`category = ${category}` }),
+  };
+}
+
+/** Whether an index may contain only the beginning of texts that begin like this one. */
+const isCut = (key: keyof typeof indexedCharacters, text: string) =>
+  [...text].length >= indexedCharacters[key];
+
+/** The conditions of all filters and words, for the rows of a scan. */
+export function matches({ filters, words }: Search): Sql {
+  return allOf([...filters.map(ofRow), ...(words ? [hasWords(words)] : [])]);
+}
+
+/** The same for products in the range of the first filter. */
+export function otherMatches(search: Search): Sql {
+  const [first, ...others] = search.filters;
+  return allOf([...(first!.exact ? [first!.exact] : []), matches({ ...search, filters: others })]);
+}
+
+/** The same conditions for a statement that reads all matches. */
+export function allMatches({ filters, words }: Search): Sql {
+  const conditions = filters.flatMap((filter) => [ofValue(filter), ...(filter.exact ? [filter.exact] : [])]);
+  return allOf([...conditions, ...(words ? [isFoundByWords(words)] : [])]);
+}
+
+/** The condition of a row. To compare a whole text is quicker than to compare the beginning that the index has. */
+function ofRow(filter: Filter): Sql {
+  const { key, value, exact } = filter;
+  if (exact) return exact;
+  const isWhole = isLongText(key) && value !== null && isWholeKey(key, value);
+  return isWhole ? sql`${raw(key)} = ${value}` : ofValue(filter);
+}
+
+const ofValue = ({ key, value }: Filter) =>
+  value === null ? raw(`${indexedSql[key]} is null`) : sql`${raw(indexedSql[key])} = ${value}`;
+
+/** The partners to look into. A first load in progress has many keys, and no product that can be seen. */
+export function partnersSql({ partner, includesWithdrawn }: Search): Sql {
+  if (partner) return sql`select ${partner} as partner_id`;
+  if (includesWithdrawn) return raw('select partner_id from partners');
+  return raw(`
+    select partner_id from ${horizon} as horizon (latest) cross join partners cross join lateral (
+      select from products
+      where products.partner_id >= partners.partner_id and products.partner_id <= partners.partner_id
+        and created_at <= latest and ${isActive}
+      order by products.partner_id, created_at limit 1
+    ) as any_product
+  `);
+}
+
+/** Whether products are of the only partner, if there is one. */
+export function partnerCondition({ partner }: Search): Sql {
+  return partner ? sql`partner_id = ${partner}` : raw('true');
+}
+
+/** The same for indexes that begin with the partner: without an only one, all partners are named. */
+export function ofPartners(search: Search): Sql {
+  return search.partner
+    ? partnerCondition(search)
+    : raw('partner_id = any (array(select partner_id from partners))');
+}
+
+/** A range of an index, in its order. */
+export interface IndexRange {
+  where: Sql;
+  orderBy: Sql;
+}
+
+/**
+ * The limit of rows that an index has in order. The planner takes a limit that is a subquery for a tenth of the rows: so the
+ * index costs less than to sort them, however many it expects a partner to have.
+ */
+export const firstRows = (rows: number): Sql => raw(`limit (select ${rows})`);
+
+/** The products of table `partner` with the value of the first filter, in the order of its index, which may be read for any value. */
+export function candidates({ filters }: Search): IndexRange {
+  const { key, value } = filters[0]!;
+  const indexed = raw(indexedSql[key]);
+  const isValue =
+    value === null ? sql`${indexed} is null` : sql`${indexed} >= ${value} and ${indexed} <= ${value}`;
+  return {
+    where: sql`products.partner_id = partner.partner_id and ${isValue}`,
+    orderBy: indexed,
+  };
+}
+
+export const keySql = (field: KeyedField) => indexedSql[field];
+
+/** The products of table `partner` that have a value, in its order, after the key `after`. */
+export function keyedRange({ sort: { field, order } }: KeyedSearch, after?: Knex.Value): IndexRange {
+  const key = raw(indexedSql[field]);
+  const isAfter =
+    after === undefined ? sql`${key} is not null` : sql`${key} ${raw(order === 'asc' ? '>' : '<')} ${after}`;
+  return {
+    where: sql`products.partner_id = partner.partner_id and ${isAfter}`,
+    orderBy: sql`${key} ${raw(order)}`,
+  };
+}
+
+/** Whether products with the same key have the same value. */
+export const isWholeKey = (field: KeyedField, value: unknown): boolean =>
+  !isLongText(field) || value === null || !isCut(field, value as string);
+
+const isLongText = (key: Key): key is keyof typeof indexedCharacters => key in indexedCharacters;
+
+/** The order of a page: nulls last, ties by product number. */
+export function orderOf({ sort: { field, order } }: Search): Sql {
+  return raw(`${field} ${order} nulls last, product_id ${order}`);
+}
+
+/**
+ * The products in the orders that have cursors, by time and by number; by number, a feed is a range too. Partner and feed are
+ * inequalities and a part of the order: with `partner_id = ?`, the planner may read the index of all partners instead.
+ */
+export function rowRange(search: RowSearch): IndexRange {
+  const { partner, filters, sort } = search;
+  const { field, order } = sort;
+  const feedId = filters.find(({ key }) => key === 'feed_id')?.value;
+  const within: [string, Sql][] = partner ? [['partner_id', partner]] : [];
+  if (field === 'product_id' && feedId !== undefined) within.push(['feed_id', sql`${feedId}`]);
+  const cursor = cursorOf(search);
+  const [after, from, until] = order === 'asc' ? ['>', '>=', '<='] : ['<', '<=', '>='];
+  // Where the index begins and ends comes first: of an inequality after another one, it reads all that follows.
+  const conditions = [
+    cursor.length > 0 ? compare([...within, ...cursor], after) : compare(within, from),
+    compare(within, until),
+    ...within.flatMap((one) => [compare([one], '>='), compare([one], '<=')]),
+  ];
+  if (field === 'created_at') {
+    conditions.push(raw(beforeHorizon));
+    if (feedId !== undefined) conditions.push(fromFeed(search, feedId));
+  }
+  return {
+    where: allOf([...conditions, isListedIn(search)]),
+    orderBy: raw([...within, ...keysOf(search)].map(([name]) => `${name} ${order}`).join(', ')),
+  };
+}
+
+/** By number, it says so in a way that the index by time, of active products only, does not seem to be better. */
+function isListedIn(search: RowSearch): Sql {
+  const isByNumber = search.sort.field === 'product_id' && !search.includesWithdrawn;
+  return isByNumber ? raw('num_nulls(withdrawn_at) = 1') : isListed(search);
+}
+
+/**
+ * Skips the products of other feeds by their numbers, which the index by time has: those of a feed mostly follow each other. The
+ * planner takes a range of times for few rows, so that this index costs less than that by number and a sort.
+ */
+function fromFeed({ partner, sort: { order } }: RowSearch, feedId: Knex.Value): Sql {
+  const number = sql`(
+    select product_id from products as of_feed
+    where of_feed.partner_id = ${partner!} and of_feed.feed_id >= ${feedId} and of_feed.feed_id <= ${feedId}
+    order by feed_id ${raw(order)}, product_id ${raw(order)} limit 1
+  )`;
+  return sql`created_at >= '-infinity' and product_id ${raw(order === 'asc' ? '>=' : '<=')} ${number}`;
+}
+
+const keysOf = ({ sort: { field } }: Search): [string][] =>
+  field === 'created_at' ? [['created_at'], ['product_id']] : [['product_id']];
+
+/** The condition of the products after the cursor's, which may be of another partner than the filters'. */
+export function afterCursor(search: Search): Sql {
+  const cursor = cursorOf(search);
+  return cursor.length === 0 ? raw('true') : compare(cursor, search.sort.order === 'asc' ? '>' : '<');
+}
+
+/** The columns of the order with the values of the cursor's product; none for a first page. */
+function cursorOf({ sort: { field }, afterProductId }: Search): [string, Sql][] {
+  if (afterProductId === undefined) return [];
+  const number = sql`${afterProductId}`;
+  const time = sql`(select created_at from products as last where last.product_id = ${afterProductId})`;
+  return [...(field === 'created_at' ? [['created_at', time] as [string, Sql]] : []), ['product_id', number]];
+}
+
+/** Compares columns with values, the first ones first; without any, true. */
+function compare(columns: readonly [string, Sql][], operator: string): Sql {
+  if (columns.length === 0) return raw('true');
+  const names = columns.map(([name]) => name).join(', ');
+  return sql`(${raw(names)}) ${raw(operator)} (${listOf(columns.map(([, value]) => value))})`;
+}
