@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { rebuildSales } from '../analytics/sales-rollup';
-import { enableSalesTriggers, listDisabledTriggers } from '../analytics/sales-triggers';
-import { verifySales, type SalesDifference } from '../analytics/sales-verification';
+import { rebuildSales } from '../sales/analytics/sales-rollup';
+import { enableSalesTriggers, listDisabledTriggers } from '../sales/analytics/sales-triggers';
+import { verifySales, type SalesDifference } from '../sales/analytics/sales-verification';
 import type { Database } from '../base/db/database';
 import { withDatabase } from './context';
 import { printLine, printNote, printTable } from './output';

@@ -1,4 +1,4 @@
-import { measureSalesLag } from '../analytics/sales-watermark';
+import { measureSalesLag } from '../sales/analytics/sales-watermark';
 import type { Database } from '../base/db/database';
 import type { Log } from '../base/log';
 import { measureQueue } from '../runs/queue-state.repository';

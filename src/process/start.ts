@@ -1,4 +1,4 @@
-import { startSalesRollup } from '../analytics/sales-rollup.service';
+import { startSalesRollup } from '../sales/analytics/sales-rollup.service';
 import type { Config } from '../config';
 import type { Database, DatabaseAddress } from '../base/db/database';
 import { listNamesOutsideNfc } from '../catalog/partners/stored-partner-name';

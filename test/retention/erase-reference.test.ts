@@ -1,4 +1,4 @@
-import { rollUpSales } from '../../src/analytics/sales-rollup';
+import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
 import { stringifyJson } from '../../src/base/exact-json';
 import { eraseReferences } from '../../src/retention/erase-reference';
 import { insertEndpoint } from '../../src/webhooks/endpoints.repository';

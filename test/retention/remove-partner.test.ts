@@ -1,5 +1,5 @@
-import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { verifySales } from '../../src/analytics/sales-verification';
+import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
+import { verifySales } from '../../src/sales/analytics/sales-verification';
 import { deleteRemovedObjects } from '../../src/retention/prune';
 import { countPartnerData, removePartner } from '../../src/retention/remove-partner';
 import { indexBacklog } from '../../src/catalog/products/search-index';

@@ -5,8 +5,8 @@ import {
   salesOverTime,
   type Grain,
   type SalesFilter,
-} from '../../src/analytics/analytics.repository';
-import { rollUpSales } from '../../src/analytics/sales-rollup';
+} from '../../src/sales/analytics/analytics.repository';
+import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
 import type { Database } from '../../src/base/db/database';
 import { inSnapshot } from '../../src/base/db/transaction';
 import { loadProducts, type FeedRow } from './catalog';

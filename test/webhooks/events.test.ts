@@ -1,6 +1,6 @@
 import { recoverRuns } from '../../src/runs/recovery';
 import { requestRunOf } from '../support/requested-runs';
-import { createOrders, type RequestedOrder } from '../../src/orders/orders.creation';
+import { createOrders, type RequestedOrder } from '../../src/sales/orders/orders.creation';
 import { eventually } from '../support/harness';
 import { leaveRunning, whileLoading } from '../support/runs-in-flight';
 import { startTestService, type TestService } from '../support/service';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client } from 'pg';
-import { rollUpSales } from '../../../src/analytics/sales-rollup';
+import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
 import { copyDatabase } from '../../../src/base/db/copy-database';
 import { openDatabase, type DatabaseAddress } from '../../../src/base/db/database';
 import { migrateToLatest } from '../../../src/base/db/migrate';

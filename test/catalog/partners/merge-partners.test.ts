@@ -1,5 +1,5 @@
-import { rollUpSales } from '../../../src/analytics/sales-rollup';
-import { verifySales } from '../../../src/analytics/sales-verification';
+import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
+import { verifySales } from '../../../src/sales/analytics/sales-verification';
 import { inTransaction } from '../../../src/base/db/transaction';
 import { mergePartners } from '../../../src/catalog/partners/merge-partners';
 import { insertKey } from '../../../src/http/keys/keys.repository';

@@ -1,5 +1,5 @@
-import { rebuildSales, rollUpSales } from '../../../src/analytics/sales-rollup';
-import { verifySales } from '../../../src/analytics/sales-verification';
+import { rebuildSales, rollUpSales } from '../../../src/sales/analytics/sales-rollup';
+import { verifySales } from '../../../src/sales/analytics/sales-verification';
 import type { Database } from '../../../src/base/db/database';
 import { createTestDatabase } from '../../support/databases';
 import { figuresOfOneMoment, salesTables, aSale, sell } from '../../support/sales';

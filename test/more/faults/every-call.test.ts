@@ -1,4 +1,4 @@
-import { rollUpSales } from '../../../src/analytics/sales-rollup';
+import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
 import { recoverRuns } from '../../../src/runs/recovery';
 import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { findBroken } from '../../support/service-invariants';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { adminProgram } from '../../../src/admin/program';
-import { rollUpSales } from '../../../src/analytics/sales-rollup';
+import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
 import { UsageError } from '../../../src/base/command-line';
 import { sell } from '../../support/sales';
 import { runAdmin } from '../../support/commands';

@@ -1,4 +1,4 @@
-import { rollUpSales } from '../../../src/analytics/sales-rollup';
+import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
 import { measureBacklog } from '../../../src/process/backlog';
 import type { Backlog } from '../../../src/telemetry/metrics';
 import { indexBacklog } from '../../../src/catalog/products/search-index';

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { createKeyedOrderBatcher, createOrderBatcher } from '../../../../src/orders/orders.service';
+import { createKeyedOrderBatcher, createOrderBatcher } from '../../../../src/sales/orders/orders.service';
 import { loadProducts } from '../../../support/catalog';
 import { startTestService, testKey, type TestService } from '../../../support/service';
 

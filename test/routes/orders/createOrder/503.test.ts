@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { createOrderBatcher } from '../../../../src/orders/orders.service';
+import { createOrderBatcher } from '../../../../src/sales/orders/orders.service';
 import { loadProducts } from '../../../support/catalog';
 import { startTestService, type TestService } from '../../../support/service';
 

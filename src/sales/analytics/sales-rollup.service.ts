@@ -1,6 +1,6 @@
-import { openDatabase, type DatabaseAddress } from '../base/db/database';
-import type { Log } from '../base/log';
-import { startPeriodicTask } from '../base/concurrency/periodic-task';
+import { openDatabase, type DatabaseAddress } from '../../base/db/database';
+import type { Log } from '../../base/log';
+import { startPeriodicTask } from '../../base/concurrency/periodic-task';
 import { rollUpSales } from './sales-rollup';
 import type { Verification } from './sales-verification';
 

@@ -1,5 +1,5 @@
-import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { startSalesRollup } from '../../src/analytics/sales-rollup.service';
+import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
+import { startSalesRollup } from '../../src/sales/analytics/sales-rollup.service';
 import type { DatabaseAddress } from '../../src/base/db/database';
 import { createLog } from '../../src/base/log';
 import { afterFile, eventually } from '../support/harness';

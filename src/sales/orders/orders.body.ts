@@ -1,6 +1,6 @@
-import type { components } from '../../generated/openapi';
-import { raw, sql, type Sql } from '../base/db/sql';
-import { writtenJson } from '../base/exact-json';
+import type { components } from '../../../generated/openapi';
+import { raw, sql, type Sql } from '../../base/db/sql';
+import { writtenJson } from '../../base/exact-json';
 
 /*
  * The JSON of an order, as PostgreSQL writes it for responses of any size: objects of 1,000 items would keep the process busy.

@@ -1,6 +1,6 @@
-import { queryRows, type Database } from '../base/db/database';
-import { raw, sql } from '../base/db/sql';
-import { inTransaction } from '../base/db/transaction';
+import { queryRows, type Database } from '../../base/db/database';
+import { raw, sql } from '../../base/db/sql';
+import { inTransaction } from '../../base/db/transaction';
 
 /** A trigger that records changes of orders for the sales sums. */
 export interface SalesTrigger {

@@ -1,17 +1,17 @@
-import type { Database } from '../base/db/database';
-import { reservedNameError } from '../catalog/partners/partner-name';
-import { invalidCursor, invalidShape, orderWithoutItems } from '../base/errors';
-import { parseId } from '../base/ids';
-import { storedPartnerName } from '../catalog/partners/stored-partner-name';
-import { defaulted, type OperationsOf } from '../http/contract/contract';
-import { digestRequest, idempotencyKeyOf, replayedHeader } from '../http/idempotency/idempotency.service';
-import { requirePartner, type PartnerScope } from '../base/caller';
-import { toListBody } from '../base/pagination';
+import type { Database } from '../../base/db/database';
+import { reservedNameError } from '../../catalog/partners/partner-name';
+import { invalidCursor, invalidShape, orderWithoutItems } from '../../base/errors';
+import { parseId } from '../../base/ids';
+import { storedPartnerName } from '../../catalog/partners/stored-partner-name';
+import { defaulted, type OperationsOf } from '../../http/contract/contract';
+import { digestRequest, idempotencyKeyOf, replayedHeader } from '../../http/idempotency/idempotency.service';
+import { requirePartner, type PartnerScope } from '../../base/caller';
+import { toListBody } from '../../base/pagination';
 import { orderBody } from './orders.body';
 import { getOrder, listOrders, orderExists } from './orders.repository';
 import { createKeyedOrderBatcher, createOrderBatcher } from './orders.service';
 
-declare module '../http/contract/contract' {
+declare module '../../http/contract/contract' {
   interface CheckResults {
     listOrders: number | undefined;
   }

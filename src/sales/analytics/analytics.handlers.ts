@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import type { Reads } from '../base/db/reads';
-import { inSnapshot } from '../base/db/transaction';
-import { ageSecondsMaxOf } from '../http/reply/caching';
-import { defaulted, type OperationsOf } from '../http/contract/contract';
-import type { Caller } from '../base/caller';
+import type { Reads } from '../../base/db/reads';
+import { inSnapshot } from '../../base/db/transaction';
+import { ageSecondsMaxOf } from '../../http/reply/caching';
+import { defaulted, type OperationsOf } from '../../http/contract/contract';
+import type { Caller } from '../../base/caller';
 import { revenueShare, salesByPartner, salesOverTime, type SalesFilter } from './analytics.repository';
 
 export function analyticsOperations(

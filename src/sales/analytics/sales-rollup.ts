@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../base/db/database';
-import { listOf, raw, sql, type Sql } from '../base/db/sql';
-import { inTransaction } from '../base/db/transaction';
+import { changeRows, queryRows, type Database } from '../../base/db/database';
+import { listOf, raw, sql, type Sql } from '../../base/db/sql';
+import { inTransaction } from '../../base/db/transaction';
 import {
   changedSql,
   getWatermark,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../base/db/database';
-import { raw, sql, type Sql } from '../base/db/sql';
-import { inTransaction } from '../base/db/transaction';
+import { queryRows, type Database } from '../../base/db/database';
+import { raw, sql, type Sql } from '../../base/db/sql';
+import { inTransaction } from '../../base/db/transaction';
 
 /**
  * The watermark of the sales sums: which orders they contain. Readers add the others.

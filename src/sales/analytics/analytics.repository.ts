@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { queryRows } from '../base/db/database';
-import { raw, sql, type Sql } from '../base/db/sql';
-import type { PartnerScope } from '../base/caller';
+import { queryRows } from '../../base/db/database';
+import { raw, sql, type Sql } from '../../base/db/sql';
+import type { PartnerScope } from '../../base/caller';
 import {
   getWatermark,
   linesAfterWatermark,

@@ -1,13 +1,13 @@
-import type { components } from '../../generated/openapi';
-import { isDatabaseUnavailable, isNodeLost, type Database } from '../base/db/database';
-import { mixedCurrencies, orderedProductNotFound, productNotAvailable } from '../base/errors';
-import { parseId } from '../base/ids';
-import type { PartnerScope } from '../base/caller';
-import { poolLimits } from '../base/db/dialect';
-import { createBatcher, type Settled } from '../base/concurrency/batcher';
-import type { KeyedRequest } from '../http/idempotency/idempotency.repository';
-import { oncePerKey, replayClaim, type Outcome } from '../http/idempotency/idempotency.service';
-import { parseJson } from '../base/exact-json';
+import type { components } from '../../../generated/openapi';
+import { isDatabaseUnavailable, isNodeLost, type Database } from '../../base/db/database';
+import { mixedCurrencies, orderedProductNotFound, productNotAvailable } from '../../base/errors';
+import { parseId } from '../../base/ids';
+import type { PartnerScope } from '../../base/caller';
+import { poolLimits } from '../../base/db/dialect';
+import { createBatcher, type Settled } from '../../base/concurrency/batcher';
+import type { KeyedRequest } from '../../http/idempotency/idempotency.repository';
+import { oncePerKey, replayClaim, type Outcome } from '../../http/idempotency/idempotency.service';
+import { parseJson } from '../../base/exact-json';
 import { createKeyedOrders, createOrders, type Creation } from './orders.creation';
 
 type Order = components['schemas']['Order'];

@@ -1,14 +1,14 @@
-import { queryRows, type Database } from '../base/db/database';
-import { sql, type Sql } from '../base/db/sql';
-import { publishEventsSql } from '../base/db/outbox';
-import { orderableAvailabilities } from '../feed-format/availability';
+import { queryRows, type Database } from '../../base/db/database';
+import { sql, type Sql } from '../../base/db/sql';
+import { publishEventsSql } from '../../base/db/outbox';
+import { orderableAvailabilities } from '../../feed-format/availability';
 import {
   claimSql,
   keepAnswersSql,
   type ClaimRow,
   type KeyedRequest,
-} from '../http/idempotency/idempotency.repository';
-import type { PartnerScope } from '../base/caller';
+} from '../../http/idempotency/idempotency.repository';
+import type { PartnerScope } from '../../base/caller';
 import { itemsJsonSql, orderJsonSql } from './orders.body';
 
 /** An order as requested. */

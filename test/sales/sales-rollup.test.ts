@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Knex } from 'knex';
-import { rollUpSales } from '../../src/analytics/sales-rollup';
-import { getWatermark, linesAfterWatermark } from '../../src/analytics/sales-watermark';
+import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
+import { getWatermark, linesAfterWatermark } from '../../src/sales/analytics/sales-watermark';
 import { queryRows, type Database } from '../../src/base/db/database';
 import { sql } from '../../src/base/db/sql';
 import { inSnapshot } from '../../src/base/db/transaction';

@@ -1,10 +1,10 @@
-import { queryRows, type Database } from '../base/db/database';
-import { pageBytesMax, type Found } from '../base/db/page';
-import { allOf, raw, sql, type Sql } from '../base/db/sql';
-import { orderNotFound } from '../base/errors';
-import { formatId, parseId } from '../base/ids';
-import type { PartnerScope } from '../base/caller';
-import { toPage, type Page } from '../base/pagination';
+import { queryRows, type Database } from '../../base/db/database';
+import { pageBytesMax, type Found } from '../../base/db/page';
+import { allOf, raw, sql, type Sql } from '../../base/db/sql';
+import { orderNotFound } from '../../base/errors';
+import { formatId, parseId } from '../../base/ids';
+import type { PartnerScope } from '../../base/caller';
+import { toPage, type Page } from '../../base/pagination';
 import { itemsJsonSql, orderJsonSql } from './orders.body';
 
 /** An order as JSON, with its items in the order of the request. */

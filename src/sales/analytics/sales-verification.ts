@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../base/db/database';
-import { raw, sql, type Sql } from '../base/db/sql';
-import { beginTransaction } from '../base/db/transaction';
+import { changeRows, queryRows, type Database } from '../../base/db/database';
+import { raw, sql, type Sql } from '../../base/db/sql';
+import { beginTransaction } from '../../base/db/transaction';
 import { fromSalesTriggers, listDisabledTriggers, salesTriggers, type SalesTrigger } from './sales-triggers';
 import {
   getWatermark,
