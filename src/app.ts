@@ -19,8 +19,8 @@ import { readerOfPuts } from './http/contract/read-as-put';
 import { limitRate, type RateLimit } from './http/rate-limit';
 import { RequestLog, type HttpRefusal, type RequestRecord } from './http/request-log';
 import { delayWrongKeys, type DelayWrongKey } from './http/keys/wrong-keys';
-import { jobOperations } from './jobs/jobs.handlers';
-import { JobChanges } from './jobs/job-changes';
+import { jobOperations } from './runs/jobs/jobs.handlers';
+import { JobChanges } from './runs/jobs/job-changes';
 import type { Authenticate } from './base/caller';
 import type { Log } from './base/log';
 import { orderOperations } from './sales/orders/orders.handlers';
@@ -30,12 +30,12 @@ import { provenanceOperations } from './provenance/provenance.handlers';
 import { productOperations } from './catalog/products/products.handlers';
 import { sourceOperations } from './sources/sources.handlers';
 import { runOperations } from './runs/runs.handlers';
-import type { RunWorker } from './runs/worker';
+import type { RunWorker } from './runs/execution/worker';
 import { queueOperations } from './runs/queue.handlers';
 import type { SecretBox } from './base/secret-box';
 import { concurrentDownloadsMax, TransferLimit } from './base/concurrency/transfer-limit';
 import type { ObjectStore } from './base/storage/object-store';
-import { concurrentRejectsMax } from './runs/rejects';
+import { concurrentRejectsMax } from './runs/execution/rejects';
 import { webhookOperations } from './webhooks/webhooks.handlers';
 
 interface AppDependencies {

@@ -2,7 +2,7 @@ import { settingGroups } from '../../src/base/setting-groups';
 import { concurrentUploadsDefault } from '../../src/config';
 import { concurrentForms, smallUploadBytes } from '../../src/feeds/upload-form';
 import { wrongKeyLimits } from '../../src/http/keys/wrong-keys';
-import { queuedRunAttempts } from '../../src/runs/run-target.repository';
+import { queuedRunAttempts } from '../../src/runs/queue/run-target.repository';
 import { bytes, code, count, duration, page, table } from './markdown';
 import { jsonBodyBytes, jsonDepth } from '../../src/http/body/json-body';
 import { multipartOverheadBytes, formParts } from '../../src/http/body/multipart';
@@ -22,8 +22,8 @@ import {
   transferRules,
   waitingTransfersMax,
 } from '../../src/base/concurrency/transfer-limit';
-import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/worker';
-import { concurrentRejectsMax } from '../../src/runs/rejects';
+import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/execution/worker';
+import { concurrentRejectsMax } from '../../src/runs/execution/rejects';
 import { databaseAcquireMilliseconds } from '../../src/base/db/database';
 import { pageBytesMax } from '../../src/base/db/page';
 import { poolLimits } from '../../src/base/db/dialect';
@@ -38,7 +38,7 @@ import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhook
 import { webhookLimits } from '../../src/webhooks/send';
 import { webhookRetries } from '../../src/webhooks/deliver';
 import { webhookDeadMilliseconds } from '../../src/webhooks/endpoints.repository';
-import { jobWaitLimits } from '../../src/jobs/job-changes';
+import { jobWaitLimits } from '../../src/runs/jobs/job-changes';
 import { s3Limits } from '../../src/base/storage/s3-store';
 import {
   headerBytes,

@@ -1,4 +1,4 @@
-import { runLogFields } from '../../src/runs/run-feed';
+import { runLogFields } from '../../src/runs/execution/run-feed';
 import { requestLogFields, requestOutcomes } from '../../src/http/request-log';
 import { serviceMetrics } from '../../src/telemetry/metrics';
 import { code, codeBlock, page, table } from './markdown';
@@ -53,7 +53,7 @@ export function metricsPage(): string {
 export function logPage(): string {
   return page(
     'Log fields',
-    'src/http/request-log.ts and src/runs/run-feed.ts',
+    'src/http/request-log.ts and src/runs/execution/run-feed.ts',
     'The service logs one JSON object per line on standard output. Each has `level` (pino: 30 info, 40 warn, 50 error),' +
       ' `time` and `msg`.',
     codeBlock(

@@ -1,6 +1,6 @@
 import type { components } from '../../generated/openapi';
 import { formatId } from '../base/ids';
-import { lastRunSummary, validationMessage } from '../jobs/jobs.service';
+import { lastRunSummary, validationMessage } from '../runs/jobs/jobs.service';
 import type { FeedRow } from './feeds.repository';
 
 export function feedBody(feed: FeedRow): components['schemas']['Feed'] {

@@ -9,7 +9,7 @@ import { selectBytes } from '../http/reply/range-request';
 import { invalidCursor } from '../base/errors';
 import { parseId } from '../base/ids';
 import { getFormatOfQuery } from '../catalog/formats/find-format';
-import { issueBody } from '../jobs/jobs.handlers';
+import { issueBody } from '../runs/jobs/jobs.handlers';
 import { storedPartnerName } from '../catalog/partners/stored-partner-name';
 import { holderOf, type PartnerScope } from '../base/caller';
 import type { TransferLimit } from '../base/concurrency/transfer-limit';

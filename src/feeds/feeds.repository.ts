@@ -1,8 +1,8 @@
 import { queryRows, type Database } from '../base/db/database';
 import { boundedPageSql, type Found } from '../base/db/page';
 import { allOf, raw, sql, type Sql } from '../base/db/sql';
-import { requestedAtSql } from '../jobs/jobs.repository';
-import type { RunColumns } from '../jobs/jobs.service';
+import { requestedAtSql } from '../runs/jobs/jobs.repository';
+import type { RunColumns } from '../runs/jobs/jobs.service';
 import type { Encoding, FeedFormat } from '../feed-format/format-definition';
 import type { LoadMode } from '../feed-format/load-options';
 import type { PartnerScope } from '../base/caller';

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RecordExtractor, type RecordPlace } from '../feed-format/read/extract';
-import { headerIssues, reportedNames } from '../etl/header-issues';
-import { skuIssue } from '../etl/reject-staged';
-import { keepLastRow } from '../etl/repeated-skus';
+import { headerIssues, reportedNames } from '../runs/etl/header-issues';
+import { skuIssue } from '../runs/etl/reject-staged';
+import { keepLastRow } from '../runs/etl/repeated-skus';
 import { RowIssueLog, type RowIssue, type RowIssueCount } from '../feed-format/rows/row-issues';
 import {
   keptValue,

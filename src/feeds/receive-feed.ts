@@ -18,7 +18,7 @@ import {
   withIdempotencyLock,
   type Outcome,
 } from '../http/idempotency/idempotency.service';
-import { insertJobs } from '../jobs/jobs.repository';
+import { insertJobs } from '../runs/jobs/jobs.repository';
 import { requireKeyInUse } from '../http/keys/keys.repository';
 import {
   findPartnerId,

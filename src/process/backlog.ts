@@ -1,7 +1,7 @@
 import { measureSalesLag } from '../sales/analytics/sales-watermark';
 import type { Database } from '../base/db/database';
 import type { Log } from '../base/log';
-import { measureQueue } from '../runs/queue-state.repository';
+import { measureQueue } from '../runs/queue/queue-state.repository';
 import { measureSearchLag } from '../catalog/products/search-index';
 import { measureFetches } from '../sources/claims.repository';
 import { countFailing } from '../sources/sources.repository';

@@ -1,5 +1,5 @@
 import type { Config } from '../config';
-import { concurrentRejectsMax } from '../runs/rejects';
+import { concurrentRejectsMax } from '../runs/execution/rejects';
 
 type Settings = Pick<Config, 'databaseConnections' | 'concurrentUploads' | 'concurrentRuns' | 'worksOnQueue'>;
 

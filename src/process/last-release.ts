@@ -1,6 +1,6 @@
 import { changeRows, queryRows, type Database } from '../base/db/database';
 import { raw, sql } from '../base/db/sql';
-import { queuedRunAttempts } from '../runs/run-target.repository';
+import { queuedRunAttempts } from '../runs/queue/run-target.repository';
 
 /** One statement takes a tenth of a second. */
 const deliveriesPerStatement = 1_000;

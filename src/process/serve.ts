@@ -4,14 +4,14 @@ import { openDatabase, type Database, type DatabaseAddress } from '../base/db/da
 import { poolUse } from '../base/db/dialect';
 import { readsThrough } from '../base/db/reads';
 import { Replica } from '../base/db/replica';
-import { openEtlThread } from '../runs/etl-thread';
+import { openEtlThread } from '../runs/execution/etl-thread';
 import { createHttpServer } from '../http/server';
 import { authenticateAny } from '../http/keys/authenticate';
 import { KeyUse } from '../http/keys/key-use';
 import { localKey, localSecretsKey } from '../base/local-key';
 import { SecretBox } from '../base/secret-box';
 import type { Log } from '../base/log';
-import { startRunWorker, type RunWorker } from '../runs/worker';
+import { startRunWorker, type RunWorker } from '../runs/execution/worker';
 import { startSourceWorker } from '../sources/worker';
 import { startWebhookHousekeeping } from '../webhooks/housekeeping';
 import { startWebhookWorker } from '../webhooks/worker';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { queryRows } from '../base/db/database';
 import { isUnused } from '../base/db/layout/product-layout';
 import { raw, sql, type Sql } from '../base/db/sql';
-import type { RawFile } from '../etl/raw-file';
+import type { RawFile } from '../runs/etl/raw-file';
 
 /** Feeds per batch: all order items are read once for each. */
 const batchFeeds = 100;

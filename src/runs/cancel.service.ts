@@ -4,10 +4,10 @@ import { inTransaction } from '../base/db/transaction';
 import { jobWithoutRun, notAJobToCancel, unavailable } from '../base/errors';
 import { parseId } from '../base/ids';
 import type { PartnerScope } from '../base/caller';
-import { requestCancel } from './cancel.repository';
-import { findPendingRun } from './pending-runs.repository';
-import { getJob, type Job } from '../jobs/jobs.service';
-import { jobPollMilliseconds } from '../jobs/job-changes';
+import { requestCancel } from './queue/cancel.repository';
+import { findPendingRun } from './queue/pending-runs.repository';
+import { getJob, type Job } from './jobs/jobs.service';
+import { jobPollMilliseconds } from './jobs/job-changes';
 
 export const cancelLimits = {
   /** Maximum time that a cancellation waits for the end of the run. */

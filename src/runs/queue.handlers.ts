@@ -3,7 +3,7 @@ import type { Database } from '../base/db/database';
 import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { requireAllPartners } from '../base/caller';
 import { requireNameCursor, toListBody, toPage } from '../base/pagination';
-import { countQueue, type PartnerQueueRow } from './queue-state.repository';
+import { countQueue, type PartnerQueueRow } from './queue/queue-state.repository';
 
 /** The operation on the queue of runs. */
 export function queueOperations(db: Database): OperationsOf<'getQueue'> {

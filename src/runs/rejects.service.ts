@@ -1,16 +1,16 @@
 import type { Readable } from 'node:stream';
 import type { Database } from '../base/db/database';
 import { jobWithoutFinishedRun, rawFileRemoved, rawFileUnusable, unavailable } from '../base/errors';
-import { FeedFailure } from '../etl/run-result';
+import { FeedFailure } from './etl/run-result';
 import type { Encoding } from '../feed-format/format-definition';
 import { charsetOf } from '../feed-format/read/file-charset';
 import { formatId, parseId } from '../base/ids';
 import { holderOf, type Caller, type PartnerScope } from '../base/caller';
-import { findRunTarget } from './run-target.repository';
-import type { RunWorker } from './worker';
+import { findRunTarget } from './queue/run-target.repository';
+import type { RunWorker } from './execution/worker';
 import type { TransferLimit, TransferRequest } from '../base/concurrency/transfer-limit';
-import { findValidationJob, type ValidationJobRow } from '../jobs/jobs.repository';
-import { getJob } from '../jobs/jobs.service';
+import { findValidationJob, type ValidationJobRow } from './jobs/jobs.repository';
+import { getJob } from './jobs/jobs.service';
 
 /** Dependencies of a download of rejects. */
 interface RejectsContext {

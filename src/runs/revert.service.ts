@@ -1,18 +1,18 @@
 import type { Database } from '../base/db/database';
 import { inSnapshot } from '../base/db/transaction';
-import { findRunChange, listEffects, type ProductEffect, type RunChange } from '../etl/change-effects';
-import { countRevert } from '../etl/revert-counts';
-import { failedCounters, type RunCounters } from '../etl/run-result';
-import { followRun } from '../jobs/job-changes';
-import type { JobRunRow } from '../jobs/job-runs.repository';
-import { conflictBody } from '../jobs/jobs.body';
+import { findRunChange, listEffects, type ProductEffect, type RunChange } from './etl/change-effects';
+import { countRevert } from './etl/revert-counts';
+import { failedCounters, type RunCounters } from './etl/run-result';
+import { followRun } from './jobs/job-changes';
+import type { JobRunRow } from './jobs/job-runs.repository';
+import { conflictBody } from './jobs/jobs.body';
 import {
   getRun,
   hasChanges,
   nextPosition,
   parseProductPosition,
   type AskedRun,
-} from '../jobs/run-changes.service';
+} from './jobs/run-changes.service';
 import {
   revertConflicts,
   runAlreadyReverted,
@@ -20,10 +20,10 @@ import {
   runNotKept,
   unavailable,
 } from '../base/errors';
-import { findPendingRun } from './pending-runs.repository';
-import { findRevertInForce } from './run-requests.repository';
-import { findRunTarget, type RunTarget } from './run-target.repository';
-import { conflictText, revertCounters } from './run-revert';
+import { findPendingRun } from './queue/pending-runs.repository';
+import { findRevertInForce } from './queue/run-requests.repository';
+import { findRunTarget, type RunTarget } from './queue/run-target.repository';
+import { conflictText, revertCounters } from './execution/run-revert';
 import { hasRunEnded, queueRun, runHere, type RunServices, type WaitingClient } from './runs.service';
 
 /** Maximum number of conflicts that are shown. */

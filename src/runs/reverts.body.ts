@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import { changeBody, conflictBody, revertText } from '../jobs/jobs.body';
+import { changeBody, conflictBody, revertText } from './jobs/jobs.body';
 import { formatId } from '../base/ids';
 import type { RevertPlan } from './revert.service';
 

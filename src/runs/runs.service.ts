@@ -10,17 +10,22 @@ import {
   invalidCursor,
   invalidShape,
 } from '../base/errors';
-import type { ChangePosition, ProductChange } from '../etl/list-changes';
+import type { ChangePosition, ProductChange } from './etl/list-changes';
 import type { RowIssueCount } from '../feed-format/rows/row-issues';
-import type { RunCounters } from '../etl/run-result';
+import type { RunCounters } from './etl/run-result';
 import { formatId, parseId } from '../base/ids';
-import { followRun, type JobChanges } from '../jobs/job-changes';
-import type { JobRunRow, RequestedRun } from '../jobs/job-runs.repository';
-import { endText, findJob, hasEnded, parsePosition } from '../jobs/jobs.service';
+import { followRun, type JobChanges } from './jobs/job-changes';
+import type { JobRunRow, RequestedRun } from './jobs/job-runs.repository';
+import { endText, findJob, hasEnded, parsePosition } from './jobs/jobs.service';
 import type { KeyInUse, PartnerScope } from '../base/caller';
-import { requestRun } from './run-requests.repository';
-import { findRunTarget, queuedRunAttempts, type RunRequest, type RunTarget } from './run-target.repository';
-import type { RunWorker } from './worker';
+import { requestRun } from './queue/run-requests.repository';
+import {
+  findRunTarget,
+  queuedRunAttempts,
+  type RunRequest,
+  type RunTarget,
+} from './queue/run-target.repository';
+import type { RunWorker } from './execution/worker';
 
 /** Maximum time that a transaction other than a run locks a job. */
 export const lockedMilliseconds = 200;

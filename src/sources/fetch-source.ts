@@ -5,8 +5,8 @@ import { invalidShape, ServiceError } from '../base/errors';
 import { loadOptionsOf, type LoadOptions } from '../feed-format/load-options';
 import { receiveFeed, type ReceiveContext } from '../feeds/receive-feed';
 import { findUploadFormat, type UploadFormat } from '../catalog/formats/find-format';
-import { requestRun } from '../runs/run-requests.repository';
-import { queuedRunAttempts } from '../runs/run-target.repository';
+import { requestRun } from '../runs/queue/run-requests.repository';
+import { queuedRunAttempts } from '../runs/queue/run-target.repository';
 import type { SecretBox } from '../base/secret-box';
 import {
   endFetch,

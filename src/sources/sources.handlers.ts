@@ -2,7 +2,7 @@ import type { Database } from '../base/db/database';
 import { inTransaction } from '../base/db/transaction';
 import { findUploadFormat } from '../catalog/formats/find-format';
 import { defaulted, type OperationsOf } from '../http/contract/contract';
-import { parsePosition } from '../jobs/jobs.service';
+import { parsePosition } from '../runs/jobs/jobs.service';
 import { parsePartnerName } from '../catalog/partners/partner-name';
 import { requireKeyInUse } from '../http/keys/keys.repository';
 import { keepAttention, onePartner } from '../catalog/partners/keep-attention';

@@ -2,7 +2,7 @@ import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom
 import type { Worker } from 'node:worker_threads';
 import type { PoolUse } from '../base/db/pool-use';
 import type { Replica } from '../base/db/replica';
-import type { RunRecord, RunWorker } from '../runs/worker';
+import type { RunRecord, RunWorker } from '../runs/execution/worker';
 import type { AttemptOutcome } from '../sources/fetch-source';
 import type { DeliveryOutcome } from '../webhooks/outcomes.repository';
 import type { DependencyStates } from './dependencies';

@@ -1,10 +1,10 @@
 import type { Database } from '../base/db/database';
 import { feedBody } from '../feeds/feeds.body';
 import type { FeedRow } from '../feeds/feeds.repository';
-import type { JobRunRow } from '../jobs/job-runs.repository';
-import { jobBody, revertBody } from '../jobs/jobs.body';
-import type { ValidationJobRow } from '../jobs/jobs.repository';
-import { describeValidationJob } from '../jobs/jobs.service';
+import type { JobRunRow } from '../runs/jobs/job-runs.repository';
+import { jobBody, revertBody } from '../runs/jobs/jobs.body';
+import type { ValidationJobRow } from '../runs/jobs/jobs.repository';
+import { describeValidationJob } from '../runs/jobs/jobs.service';
 import { orderBody } from '../sales/orders/orders.body';
 import { findOrder } from '../sales/orders/orders.repository';
 import type { EventBody } from '../base/db/outbox';

@@ -1,11 +1,11 @@
 import { cancelLimits } from '../../src/runs/cancel.service';
-import { progressReports } from '../../src/runs/run-reporter';
+import { progressReports } from '../../src/runs/execution/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/http/idempotency/idempotency.repository';
 import { indexBacklog } from '../../src/catalog/products/search-index';
 import { removePartner } from '../../src/retention/remove-partner';
-import { lockJob } from '../../src/runs/claims.repository';
+import { lockJob } from '../../src/runs/queue/claims.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import {
   startAppAt,

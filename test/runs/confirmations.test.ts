@@ -1,10 +1,10 @@
 import type { Knex } from 'knex';
-import { failedCounters } from '../../src/etl/run-result';
+import { failedCounters } from '../../src/runs/etl/run-result';
 import { inTransaction } from '../../src/base/db/transaction';
-import { claimRun, startRun } from '../../src/runs/claims.repository';
-import { failRun } from '../../src/runs/run-ends.repository';
-import type { RunPermissions } from '../../src/runs/run-target.repository';
-import { recoverRuns } from '../../src/runs/recovery';
+import { claimRun, startRun } from '../../src/runs/queue/claims.repository';
+import { failRun } from '../../src/runs/queue/run-ends.repository';
+import type { RunPermissions } from '../../src/runs/queue/run-target.repository';
+import { recoverRuns } from '../../src/runs/queue/recovery';
 import { lastRunOf, requestRunOf } from '../support/requested-runs';
 import { startTestService, type TestService } from '../support/service';
 

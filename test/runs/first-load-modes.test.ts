@@ -1,5 +1,5 @@
 import { requestRunOf } from '../support/requested-runs';
-import { runFeed } from '../../src/runs/run-feed';
+import { runFeed } from '../../src/runs/execution/run-feed';
 import { createLog } from '../../src/base/log';
 import type { UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/harness';

@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { inTransaction } from '../../src/base/db/transaction';
-import { failedCounters } from '../../src/etl/run-result';
-import { startRun } from '../../src/runs/claims.repository';
-import { requestCancel } from '../../src/runs/cancel.repository';
-import { findPendingRun, type PendingRun } from '../../src/runs/pending-runs.repository';
-import { recoverRuns } from '../../src/runs/recovery';
-import { completeRun, failRun } from '../../src/runs/run-ends.repository';
+import { failedCounters } from '../../src/runs/etl/run-result';
+import { startRun } from '../../src/runs/queue/claims.repository';
+import { requestCancel } from '../../src/runs/queue/cancel.repository';
+import { findPendingRun, type PendingRun } from '../../src/runs/queue/pending-runs.repository';
+import { recoverRuns } from '../../src/runs/queue/recovery';
+import { completeRun, failRun } from '../../src/runs/queue/run-ends.repository';
 import { ServiceError } from '../../src/base/errors';
 import { casesFor } from '../support/fuzz';
 import { requestRunOf, withdraw } from '../support/requested-runs';

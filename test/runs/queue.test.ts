@@ -1,11 +1,17 @@
-import { failedCounters } from '../../src/etl/run-result';
+import { failedCounters } from '../../src/runs/etl/run-result';
 import type { Knex } from 'knex';
 import { takeLock } from '../../src/base/db/locks';
 import { inTransaction } from '../../src/base/db/transaction';
-import { claimRun, listClaimable, reserveJob, startRun, type Claim } from '../../src/runs/claims.repository';
-import { failRun, requeueRun } from '../../src/runs/run-ends.repository';
-import { queuedRunAttempts } from '../../src/runs/run-target.repository';
-import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
+import {
+  claimRun,
+  listClaimable,
+  reserveJob,
+  startRun,
+  type Claim,
+} from '../../src/runs/queue/claims.repository';
+import { failRun, requeueRun } from '../../src/runs/queue/run-ends.repository';
+import { queuedRunAttempts } from '../../src/runs/queue/run-target.repository';
+import { failReservedRun, recoverRuns } from '../../src/runs/queue/recovery';
 import { lastRunOf, requestRunOf, withdraw } from '../support/requested-runs';
 import { startTestService, type TestService } from '../support/service';
 

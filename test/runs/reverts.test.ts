@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
-import { claimRun, listClaimable, startRun, type Claim } from '../../src/runs/claims.repository';
-import { requestRun } from '../../src/runs/run-requests.repository';
-import { findRunTarget, queuedRunAttempts } from '../../src/runs/run-target.repository';
-import { measureQueue } from '../../src/runs/queue-state.repository';
-import { failReservedRun, recoverRuns } from '../../src/runs/recovery';
+import { claimRun, listClaimable, startRun, type Claim } from '../../src/runs/queue/claims.repository';
+import { requestRun } from '../../src/runs/queue/run-requests.repository';
+import { findRunTarget, queuedRunAttempts } from '../../src/runs/queue/run-target.repository';
+import { measureQueue } from '../../src/runs/queue/queue-state.repository';
+import { failReservedRun, recoverRuns } from '../../src/runs/queue/recovery';
 import type { UploadedFeed } from '../support/api-client';
 import { eventually } from '../support/harness';
 import { findBrokenHistory } from '../support/history-invariants';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { encode } from 'iconv-lite';
-import { openRawFile } from '../../src/etl/raw-file';
+import { openRawFile } from '../../src/runs/etl/raw-file';
 import { transformRecord, type ProductValues } from '../../src/feed-format/rows/transform';
 import type { FormatDefinition } from '../../src/feed-format/format-definition';
 import type { LoadMode } from '../../src/feed-format/load-options';

@@ -1,8 +1,12 @@
 import type { Database } from '../../src/base/db/database';
 import { inTransaction } from '../../src/base/db/transaction';
-import type { RequestedRun, RunNumber } from '../../src/jobs/job-runs.repository';
-import { requestRun, withdrawRun } from '../../src/runs/run-requests.repository';
-import { findRunTarget, queuedRunAttempts, type RunRequest } from '../../src/runs/run-target.repository';
+import type { RequestedRun, RunNumber } from '../../src/runs/jobs/job-runs.repository';
+import { requestRun, withdrawRun } from '../../src/runs/queue/run-requests.repository';
+import {
+  findRunTarget,
+  queuedRunAttempts,
+  type RunRequest,
+} from '../../src/runs/queue/run-target.repository';
 
 /** Requests a run of a job, as a handler does. */
 export async function requestRunOf(

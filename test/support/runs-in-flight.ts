@@ -7,7 +7,7 @@ import { constants } from 'node:fs';
 import { open, readFile, rm, writeFile, type FileHandle } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { startRun } from '../../src/runs/claims.repository';
+import { startRun } from '../../src/runs/queue/claims.repository';
 import { requestRunOf } from './requested-runs';
 import type { TestService } from './service';
 import { rawFilePath, storedFeed } from './stored-uploads';

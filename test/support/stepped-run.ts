@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type QueryConfig } from 'pg';
 import { openDatabase } from '../../src/base/db/database';
-import { runFeed, type RunReport } from '../../src/runs/run-feed';
+import { runFeed, type RunReport } from '../../src/runs/execution/run-feed';
 import { createLog } from '../../src/base/log';
 import { requestRunOf } from './requested-runs';
 import type { UploadedFeed } from './api-client';

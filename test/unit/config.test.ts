@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { isAbsolute, join, resolve } from 'node:path';
 import { loadConfig, readFormerSettings, settingNames } from '../../src/config';
 import { rateLimitSeconds } from '../../src/http/rate-limit';
-import { concurrentRunsOfPartnerMax } from '../../src/runs/worker';
+import { concurrentRunsOfPartnerMax } from '../../src/runs/execution/worker';
 import {
   formerSettings,
   removedSettings,

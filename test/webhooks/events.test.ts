@@ -1,4 +1,4 @@
-import { recoverRuns } from '../../src/runs/recovery';
+import { recoverRuns } from '../../src/runs/queue/recovery';
 import { requestRunOf } from '../support/requested-runs';
 import { createOrders, type RequestedOrder } from '../../src/sales/orders/orders.creation';
 import { eventually } from '../support/harness';

@@ -6,7 +6,7 @@ import { raw } from '../../../src/base/db/sql';
 import { checkAttention, keepAttention, onePartner } from '../../../src/catalog/partners/keep-attention';
 import { mergePartners } from '../../../src/catalog/partners/merge-partners';
 import { removePartner } from '../../../src/retention/remove-partner';
-import { recoverRuns } from '../../../src/runs/recovery';
+import { recoverRuns } from '../../../src/runs/queue/recovery';
 import { noticeStalePartners } from '../../../src/sources/stale-partners.repository';
 import { afterFile, eventually } from '../../support/harness';
 import { leaveRunning } from '../../support/runs-in-flight';

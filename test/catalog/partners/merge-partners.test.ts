@@ -4,7 +4,7 @@ import { inTransaction } from '../../../src/base/db/transaction';
 import { mergePartners } from '../../../src/catalog/partners/merge-partners';
 import { insertKey } from '../../../src/http/keys/keys.repository';
 import { insertEndpoint } from '../../../src/webhooks/endpoints.repository';
-import { listClaimable } from '../../../src/runs/claims.repository';
+import { listClaimable } from '../../../src/runs/queue/claims.repository';
 import { requestRunOf } from '../../support/requested-runs';
 import { eventually } from '../../support/harness';
 import { whileReading } from '../../support/runs-in-flight';

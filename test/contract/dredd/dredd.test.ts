@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { claimKey } from '../../../src/http/idempotency/idempotency.repository';
 import { digestOf, generateKey } from '../../../src/base/key-format';
 import { insertKey } from '../../../src/http/keys/keys.repository';
-import { lockJob } from '../../../src/runs/claims.repository';
+import { lockJob } from '../../../src/runs/queue/claims.repository';
 import { beginHistoryAt, withoutHistory } from '../../support/write-history';
 import { putSource } from '../../support/source-requests';
 import { putFormat } from '../../support/format-requests';

@@ -1,5 +1,5 @@
 import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
-import { recoverRuns } from '../../../src/runs/recovery';
+import { recoverRuns } from '../../../src/runs/queue/recovery';
 import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { findBroken } from '../../support/service-invariants';
 import { filePart, formBody, formType, partnerPart, uploadParts } from '../../support/requests';

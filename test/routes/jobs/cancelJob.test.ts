@@ -1,7 +1,7 @@
 import { cancelLimits } from '../../../src/runs/cancel.service';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
-import { recoverRuns } from '../../../src/runs/recovery';
-import { startRun } from '../../../src/runs/claims.repository';
+import { recoverRuns } from '../../../src/runs/queue/recovery';
+import { startRun } from '../../../src/runs/queue/claims.repository';
 import { eventually } from '../../support/harness';
 import { aTimestamp } from '../../support/expectations';
 import { HeldProducts, leaveRunning, whileLoading, whileReading } from '../../support/runs-in-flight';

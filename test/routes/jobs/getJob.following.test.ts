@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jobPollMilliseconds, jobWaitLimits } from '../../../src/jobs/job-changes';
+import { jobPollMilliseconds, jobWaitLimits } from '../../../src/runs/jobs/job-changes';
 import type { ApiResponse, UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/harness';
 import { whileLoading, whileReading } from '../../support/runs-in-flight';

@@ -1,4 +1,4 @@
-import { recoverRuns } from '../../../src/runs/recovery';
+import { recoverRuns } from '../../../src/runs/queue/recovery';
 import type { ApiClient, UploadedFeed } from '../../support/api-client';
 import { aTimestamp, limitTwice, wrongLimits } from '../../support/expectations';
 import { eventually } from '../../support/harness';

@@ -1,6 +1,6 @@
-import { jobEventTimes } from '../../../src/jobs/job-events';
+import { jobEventTimes } from '../../../src/runs/jobs/job-events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { JobChanges, jobPollMilliseconds, jobWaitLimits } from '../../../src/jobs/job-changes';
+import { JobChanges, jobPollMilliseconds, jobWaitLimits } from '../../../src/runs/jobs/job-changes';
 import type { UploadedFeed } from '../../support/api-client';
 import { eventually } from '../../support/harness';
 import { whileLoading } from '../../support/runs-in-flight';

@@ -2,7 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { requestRunOf } from '../../support/requested-runs';
-import { runFeed } from '../../../src/runs/run-feed';
+import { runFeed } from '../../../src/runs/execution/run-feed';
 import { createLog } from '../../../src/base/log';
 import { anyFeed } from '../../support/arbitrary';
 import { casesFor, forgetAll } from '../../support/fuzz';

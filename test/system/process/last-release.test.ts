@@ -2,7 +2,7 @@ import { eventually } from '../../support/harness';
 import { takeOverFromLastRelease } from '../../../src/process/last-release';
 import type { UploadedFeed } from '../../support/api-client';
 import { makeQueueOfLastRelease } from '../../support/last-release';
-import { recoverRuns } from '../../../src/runs/recovery';
+import { recoverRuns } from '../../../src/runs/queue/recovery';
 import { startTestService, type TestService } from '../../support/service';
 import { sendTo, startReceiver } from '../../support/webhooks';
 

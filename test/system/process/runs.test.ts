@@ -4,7 +4,7 @@ import { HeldProducts } from '../../support/runs-in-flight';
 import { createTestDatabase, databaseUrl, type TestDatabase } from '../../support/databases';
 import { startService, type ServiceProcess } from '../../support/process';
 import { testKey } from '../../support/service';
-import { waitingRuns } from '../../../src/runs/worker';
+import { waitingRuns } from '../../../src/runs/execution/worker';
 
 const concurrentRuns = 2;
 const csv = 'sku,product_name\nA,A\n';

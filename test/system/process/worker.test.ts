@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import { open, readFile, rm, writeFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { openDatabase, type Database, type DatabaseAddress } from '../../../src/base/db/database';
-import { largeFeedBytes } from '../../../src/runs/run-target.repository';
+import { largeFeedBytes } from '../../../src/runs/queue/run-target.repository';
 import { afterFile, eventually, createTestFolder } from '../../support/harness';
 import type { ApiClient, ApiResponse, UploadedFeed } from '../../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';

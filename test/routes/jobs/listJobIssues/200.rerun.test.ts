@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { recoverRuns } from '../../../../src/runs/recovery';
+import { recoverRuns } from '../../../../src/runs/queue/recovery';
 import { leaveRunning, whileReading } from '../../../support/runs-in-flight';
 import { startTestService, type TestService } from '../../../support/service';
 import { rawFilePath, replaceRawFile } from '../../../support/stored-uploads';

@@ -1,7 +1,7 @@
 import { aTimestamp } from '../../../support/expectations';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { recoverRuns } from '../../../../src/runs/recovery';
+import { recoverRuns } from '../../../../src/runs/queue/recovery';
 import type { UploadedFeed } from '../../../support/api-client';
 import { leaveRunning, whileLoading, whileReading } from '../../../support/runs-in-flight';
 import { startTestService, type TestService } from '../../../support/service';

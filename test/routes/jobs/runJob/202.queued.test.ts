@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { recoverRuns } from '../../../../src/runs/recovery';
+import { recoverRuns } from '../../../../src/runs/queue/recovery';
 import type { ApiClient, UploadedFeed } from '../../../support/api-client';
 import { eventually } from '../../../support/harness';
 import { aTimestamp } from '../../../support/expectations';
 import { leaveRunning, whileLoading } from '../../../support/runs-in-flight';
 import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
-import { jobPollMilliseconds, jobWaitLimits } from '../../../../src/jobs/job-changes';
+import { jobPollMilliseconds, jobWaitLimits } from '../../../../src/runs/jobs/job-changes';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,24.50\n';
 

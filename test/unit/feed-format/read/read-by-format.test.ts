@@ -5,7 +5,7 @@ import { Readable } from 'node:stream';
 import { RecordExtractor, type FeedRecord } from '../../../../src/feed-format/read/extract';
 import { readHeader, type NamedHeader } from '../../../../src/feed-format/read/header';
 import { RecordScanner } from '../../../../src/feed-format/read/scan-record';
-import { type FeedFailure } from '../../../../src/etl/run-result';
+import { type FeedFailure } from '../../../../src/runs/etl/run-result';
 import type { Encoding, FormatDefinition } from '../../../../src/feed-format/format-definition';
 import { findBuiltInFormat } from '../../../../src/feed-format/built-in-formats';
 import { chunksOf, readFormatted, readValues } from '../../../support/read-by-format';

@@ -1,0 +1,315 @@
+import { queryRows, type Database } from '../../base/db/database';
+import { productLayout, productsFor } from '../../base/db/layout/product-layout';
+import { boundedPageSql, type Found } from '../../base/db/page';
+import { raw, sql, type Sql } from '../../base/db/sql';
+import { productColumns, type ProductColumn } from '../../feed-format/columns';
+
+/*
+ * A change of a catalog, as the history has it: each product that it wrote, as it was before, as the change left it, and as it
+ * is now. Lists of what a run did and reverts read the same. A product has no version before the change that inserted it.
+ */
+
+/** A change by a run of a job. `feedId` is the feed of the job. */
+export interface RunChange {
+  partnerId: number;
+  feedId: number;
+  runId: number;
+}
+
+/** Fields that can change; the sku stays. */
+const fields = productColumns.filter((column) => column !== 'sku');
+
+/** What a revert gives back, and what distinguishes a product from how the change left it. */
+const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at', ...fields] as const;
+
+/** Versions of the products of a page that the change ended, and those that a later change ended. */
+const versionedSql = ({ partnerId, runId }: RunChange, afterProduct: number, limit: number) => sql`
+  (
+    select product_id from product_versions
+    where until_run_id = ${runId} and partner_id = ${partnerId} and product_id > ${afterProduct}
+    order by product_id limit ${limit}
+  ) union (
+    select product_id from product_versions
+    where run_id = ${runId} and partner_id = ${partnerId} and product_id > ${afterProduct}
+    order by product_id limit ${limit}
+  )`;
+
+/** Products of a page that the change inserted, with its feed, and that no change wrote since. All others have a version. */
+const insertedSql = ({ partnerId, feedId, runId }: RunChange, afterProduct: number) => sql`
+  select product_id from products
+  where partner_id = ${partnerId} and feed_id = ${feedId} and run_id = ${runId} and product_id > ${afterProduct}`;
+
+/** The condition that restricts a statement to products that are named. */
+const isNamed = (productIds: readonly string[]) => sql`product_id = any (cast(${productIds} as bigint[]))`;
+
+type State = 'before' | 'after' | 'now' | 'target';
+
+/** The value of a column: as the change left it, or as a revert gives it back. */
+function valueOf(state: State, column: string): string {
+  switch (state) {
+    case 'after':
+      return `case when after.product_id is null then now.${column} else after.${column} end`;
+    case 'target': {
+      const inserted =
+        column === 'withdrawn_at' ? 'coalesce(now.withdrawn_at, statement_timestamp())' : `now.${column}`;
+      return `case when before.product_id is null then ${inserted} else before.${column} end`;
+    }
+    default:
+      return `${state}.${column}`;
+  }
+}
+
+const rowOf = (state: State, columns: readonly string[]) =>
+  `(${columns.map((column) => valueOf(state, column)).join(', ')})`;
+
+const isDistinct = (one: State, other: State, columns: readonly string[]) =>
+  raw(`(${rowOf(one, columns)} is distinct from ${rowOf(other, columns)})`);
+
+/**
+ * Effects of the change with `columns`. A product that was deleted since has none, nor has one that was only changed by hand: the
+ * version before it is external, and its record and collection stayed the same.
+ *
+ * Statistics cannot know a change that was just made: PostgreSQL expects one row, and would look through all rows of the change for
+ * each of them. A full join is a hash or merge join always. It stays one as no condition says that `now` exists by a plain column.
+ * @param now - the products of the partner, or those that are named
+ * @param named - restricts the versions to the same products
+ */
+const effectsSql = ({ partnerId, feedId, runId }: RunChange, columns: string, now: Sql, named: Sql) => sql`
+  select now.product_id, now.sku, ${raw(columns)},
+    before.product_id is null as is_new,
+    ${isDistinct('target', 'now', writtenColumns)} as is_needed,
+    ${isDistinct('now', 'after', writtenColumns)} as is_changed_since
+  from (${now}) as now full join (
+    select * from product_versions where partner_id = ${partnerId} and until_run_id = ${runId} and ${named}
+  ) as before on before.product_id = now.product_id full join (
+    select * from product_versions where partner_id = ${partnerId} and run_id = ${runId} and ${named}
+  ) as after on after.product_id = now.product_id
+  where coalesce(now.product_id, 0) > 0
+    and (before.product_id is not null or after.product_id is not null or now.feed_id = ${feedId} and now.run_id = ${runId})
+    and not (
+      coalesce(before.is_external, false) and not ${isDistinct('before', 'after', ['feed_id', 'record_offset', 'collection'])}
+      and (before.withdrawn_at is null) = (${raw(valueOf('after', 'withdrawn_at'))} is null)
+    )`;
+
+/** Number of changes up to which products are looked up by number, 7 µs each. For more, all of the partner are read, 1 µs each. */
+const lookUpsMax = 50_000;
+
+/**
+ * Builds a query of the effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs
+ * it (`is_needed`) and is as the change left it (`not is_changed_since`), in its row version `seen_version`.
+ * @param of - `to write`: of the working copy, where there is one, with the versions of its rows
+ */
+export async function revertEffects(
+  db: Database,
+  change: RunChange,
+  of: 'to write' | 'to count',
+): Promise<Sql> {
+  const { partnerId } = change;
+  const productIds = await listTouched(db, change, 0, lookUpsMax + 1);
+  const isFew = productIds.length <= lookUpsMax;
+  const named = isFew ? isNamed(productIds) : raw('true');
+  const columns = writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`);
+  const version = raw(of === 'to write' ? 'xmin' : 'null');
+  const effects = effectsSql(
+    change,
+    `now.partner_id, now.seen_version, now.withdrawn_at is not null as was_withdrawn, ${columns.join(', ')}`,
+    sql`select *, ${version} as seen_version from products where partner_id = ${partnerId} and ${named}`,
+    named,
+  );
+  if (of === 'to write') return effects;
+  const { table, readBefore } = await productLayout(db);
+  const written = sql`
+    select * from ${table} as stored where partner_id = ${partnerId} and ${isFew ? named : isWritten(change)}`;
+  return sql`${readBefore(written)} ${effects}`;
+}
+
+/** The condition that the change wrote a product. */
+function isWritten({ partnerId, feedId, runId }: RunChange): Sql {
+  const ids = sql`select product_id from product_versions where partner_id = ${partnerId}`;
+  return sql`(
+    feed_id = ${feedId} and run_id = ${runId}
+    or product_id in (${ids} and until_run_id = ${runId} union ${ids} and run_id = ${runId})
+  )`;
+}
+
+/** The assignments of a revert, from a relation with the columns of `revertEffects`. */
+export const assignmentsSql = (from: string) =>
+  raw(writtenColumns.map((column) => `${column} = ${from}.${column}`).join(', '));
+
+/** Value of a field; a price is a decimal text. */
+export type FieldValue = string | null;
+
+/** A product with its values before and after, as the history or a revert has them. */
+export interface ProductEffect {
+  productId: number;
+  sku: string;
+  isNew: boolean;
+  /** The fields that differ. */
+  changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
+  before: EffectState;
+  after: EffectState;
+}
+
+interface EffectState {
+  /** Null for a new product. */
+  feedId: number | null;
+  withdrawnAt: Date | null;
+}
+
+/** A page of effects: at most `limit` after a product. */
+export interface EffectPage {
+  afterProduct: number;
+  limit: number;
+}
+
+/** A page of effects on these products, of which one more shows whether there are further ones. */
+interface KnownEffectPage {
+  productIds: readonly string[];
+  limit: number;
+}
+
+/** Lists of effects: what the change did; what a revert would do; and what it would overwrite. */
+const lists = {
+  done: { before: 'before', after: 'after', where: 'is_new or is_different' },
+  reverted: { before: 'now', after: 'target', where: 'is_needed and not is_changed_since' },
+  conflicts: { before: 'now', after: 'target', where: 'is_needed and is_changed_since' },
+} as const satisfies Record<string, { before: State; after: State; where: string }>;
+
+type EffectRow = Record<string, FieldValue> & {
+  product_id: number;
+  sku: string;
+  is_new: boolean;
+  before_feed_id: number | null;
+  after_feed_id: number;
+  before_withdrawn_at: Date | null;
+  after_withdrawn_at: Date | null;
+};
+
+/** The values that a list shows, and whether they differ. */
+function shownColumns({ before, after }: (typeof lists)[keyof typeof lists]): string {
+  const shown = (state: State, column: string) =>
+    column === 'price' ? `cast(trim_scale(${valueOf(state, column)}) as text)` : valueOf(state, column);
+  const columns = [...fields, 'feed_id', 'withdrawn_at'].flatMap((column) => [
+    `${shown(before, column)} as before_${column}`,
+    `${shown(after, column)} as after_${column}`,
+  ]);
+  const isDifferent = `${isDistinct(before, after, fields).sql}
+    or (${valueOf(before, 'withdrawn_at')} is null) <> (${valueOf(after, 'withdrawn_at')} is null) as is_different`;
+  return [...columns, isDifferent].join(', ');
+}
+
+/** Maximum number of products that are looked through for a page in one statement. */
+const partMax = 10_000;
+
+/** Lists effects by product number. A page has at least one, unless there is none. @returns whether there are more */
+export async function listEffects(
+  db: Database,
+  list: keyof typeof lists,
+  change: RunChange,
+  page: EffectPage | KnownEffectPage,
+): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
+  if ('productIds' in page) return readEffects(db, list, change, page);
+  // One more effect shows whether there are further ones.
+  const wanted = page.limit + 1;
+  const effects: ProductEffect[] = [];
+  for (let after = page.afterProduct, size = wanted; ; size = Math.min(4 * size, partMax)) {
+    const productIds = await listTouched(db, change, after, size);
+    const read = await readEffects(db, list, change, { productIds, limit: wanted - effects.length });
+    effects.push(...read.effects);
+    if (read.hasMore || effects.length === wanted)
+      return { effects: effects.slice(0, page.limit), hasMore: true };
+    if (productIds.length < size) return { effects, hasMore: false };
+    after = Number(productIds.at(-1));
+  }
+}
+
+/** Reads the effects on known products. */
+async function readEffects(
+  db: Database,
+  list: keyof typeof lists,
+  change: RunChange,
+  { productIds, limit }: KnownEffectPage,
+): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
+  const named = isNamed(productIds);
+  const products = await productsFor(db, change.partnerId, named);
+  const now = sql`
+    select * from ${products.as('products')} where partner_id = ${change.partnerId} and ${named}`;
+  const statement = sql`
+    select * from (${effectsSql(change, shownColumns(lists[list]), now, named)}) as effect
+    where ${raw(lists[list].where)} order by product_id limit ${raw(limit + 1)}`;
+  const rows = await queryRows<Found<EffectRow>>(db, boundedPageSql(statement, limit));
+  const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
+  return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
+}
+
+/** Lists the first products after a number that the change wrote. Shards have no versions: these are read apart. */
+async function listTouched(
+  db: Database,
+  change: RunChange,
+  afterProduct: number,
+  limit: number,
+): Promise<string[]> {
+  const listIds = async (touched: Sql) => {
+    const rows = await queryRows<{ product_id: number }>(
+      db,
+      sql`select product_id from (${touched}) as touched order by product_id limit ${limit}`,
+    );
+    return rows.map(({ product_id }) => product_id);
+  };
+  const ids = [
+    ...(await listIds(versionedSql(change, afterProduct, limit))),
+    ...(await listIds(insertedSql(change, afterProduct))),
+  ];
+  return [...new Set(ids)]
+    .sort((one, other) => one - other)
+    .slice(0, limit)
+    .map(String);
+}
+
+function toEffect(row: EffectRow, isNew: boolean): ProductEffect {
+  return {
+    productId: row.product_id,
+    sku: row.sku,
+    isNew,
+    changes: fields
+      .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
+      .filter(({ before, after }) => before !== after),
+    before: { feedId: row.before_feed_id, withdrawnAt: row.before_withdrawn_at },
+    after: { feedId: row.after_feed_id, withdrawnAt: row.after_withdrawn_at },
+  };
+}
+
+/** A change of a run whose history is kept, or that has changed nothing. */
+export type KeptChange = { change: RunChange | null } | 'not kept';
+
+/**
+ * Finds the change that a completed run made. Its history is kept unless retention has removed versions that the change, or a
+ * later one, has ended; of the last change of each collection, retention removes none.
+ * @param isCounted - whether the run has changed products
+ */
+export async function findRunChange(
+  db: Database,
+  at: { jobId: number; run: number },
+  isCounted: boolean,
+): Promise<KeptChange> {
+  const [found] = await queryRows<RunChange & { isKept: boolean }>(
+    db,
+    sql`select change.run_id as "runId", change.partner_id as "partnerId", feed_id as "feedId",
+       change.pruned_at is null and (
+         not exists (
+           select from catalog_versions as later
+           where later.partner_id = change.partner_id and later.run_id > change.run_id and later.pruned_at is not null
+         ) or change.run_id = (
+           select max(run_id)
+           from catalog_versions as other join validation_jobs using (job_id) join feeds as loaded using (feed_id)
+           where other.partner_id = feeds.partner_id and loaded.partner_id = feeds.partner_id and loaded.collection = feeds.collection
+         )
+       ) as "isKept"
+     from catalog_versions as change join validation_jobs using (job_id) join feeds using (feed_id)
+     -- By the index of the partner: the changes of all partners are many.
+     where (job_id, run) = (${at.jobId}, ${at.run}) and change.partner_id = feeds.partner_id`,
+  );
+  if (!found) return isCounted ? 'not kept' : { change: null };
+  const { isKept, ...change } = found;
+  return isKept ? { change } : 'not kept';
+}

@@ -1,0 +1,201 @@
+import type { Knex } from 'knex';
+import { queryRows } from '../../base/db/database';
+import { boundedPageSql } from '../../base/db/page';
+import { listOf, raw, sql, type Sql } from '../../base/db/sql';
+import { productColumns, type ProductColumn } from '../../feed-format/columns';
+import type { CatalogChange } from '../../catalog/changes/catalog-changes';
+import { priceJumpSql } from './price-jumps';
+import type { RunCounters } from './run-result';
+import type { RunStats } from './run-stats';
+import type { StagedFeed } from './staging';
+import { rejectUnknownRows } from './unknown-skus';
+import { storeWithdrawals, withheldCounter } from './withdrawals';
+import { keptValue } from '../../feed-format/rows/transform';
+import { copyStagedProducts } from './working-products';
+
+/**
+ * Maximum number of staged rows whose products are looked up one by one, 7 µs each. For more, all products of the partner are
+ * read, 1 µs each: a million of them takes as long as 70,000 to 100,000 look-ups.
+ */
+const lookUpsMax = 50_000;
+
+/**
+ * Merges the staged rows, whose skus must be unique, into the partner's products:
+ *
+ * - `compare` stores which staged rows are new (without product id), differ, or have a withdrawn product, which is restored. Its
+ *   rows are narrow: an unchanged feed costs this one join.
+ * - `update` and `insert` apply these changes; new products get their ids in the order of the file.
+ * - `list` shows them instead.
+ *
+ * No plan depends on statistics of the partner, which may be absent after a large load, and would then let PostgreSQL
+ * read all products of the partner for each row. Therefore:
+ *
+ * - `compare` is told its plan. Look-ups: only the index by partner and sku has the order that a row of the subquery needs, as
+ *   sorting is off. An equality could use any index of the partner. Otherwise: a hash join, or a merge join.
+ * - The other statements take the partner from the stored change, not from a constant. What they read without a change is
+ *   then the whole table, and its size is always known. By partner, sku and number, each index finds one product. PostgreSQL
+ *   expects far too few rows of this join: it must be the last one, by `from_collapse_limit`.
+ *
+ * The update skips a product that a manual change has moved to another partner or sku.
+ *
+ * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless. In mode
+ * `update`, `keptValue` and an empty name keep the stored one.
+ *
+ * Products move to the collection of a feed that names it. One whose values are the same keeps its feed: `is_moved`.
+ */
+export function mergeSql({ feedId, partnerId, columns, mode, collection, isCollectionNamed }: StagedFeed) {
+  const fields = productColumns.filter((column) => column !== 'sku');
+  const stored = (field: ProductColumn) => raw(`products.${field}`);
+  const incoming = (field: ProductColumn): Sql => {
+    const staged = raw(`feed_rows.${field}`);
+    if (columns.has(field) && mode === 'update') {
+      const kept = raw(`'${keptValue(field)}'`);
+      if (field === 'product_name') return sql`coalesce(nullif(${staged}, ${kept}), ${stored(field)})`;
+      return sql`case when ${staged} = ${kept} then ${stored(field)} else ${staged} end`;
+    }
+    if (columns.has(field)) return staged;
+    return field === 'currency' ? sql`coalesce(feed_rows.currency, products.currency)` : stored(field);
+  };
+  const shown = (field: ProductColumn, value: Sql) =>
+    field === 'price' ? sql`trim_scale(${value})::text` : value;
+  const list = (map: (field: ProductColumn) => Sql) => listOf(fields.map(map));
+  const names = raw(fields.join(', '));
+  const differs = sql`(${list(stored)}) is distinct from (${list(incoming)})`;
+  return {
+    /** A utility statement takes no parameters. Collections contain letters, digits and hyphens only. */
+    compare: (stagedRows: number) => {
+      const looksUp = stagedRows <= lookUpsMax;
+      const partner = raw(partnerId);
+      return sql`
+      ${raw(looksUp ? 'set local enable_sort = off' : 'set local enable_nestloop = off')};
+      create temporary table feed_changes on commit drop as
+      select feed_rows.line, feed_rows.sku, cast(${partner} as bigint) as partner_id, products.product_id,
+        products.withdrawn_at is not null as is_restored,
+        products.product_id is not null and products.withdrawn_at is null and not ${differs} as is_moved,
+        ${priceJumpSql(incoming('price'), incoming('currency'))} as is_price_jump
+      from feed_rows
+      left join ${
+        looksUp
+          ? sql`lateral (
+              select * from products
+              where products.partner_id = ${partner} and products.sku between feed_rows.sku and feed_rows.sku
+              order by products.sku limit 1
+            ) as products on true`
+          : sql`products on products.partner_id = ${partner} and products.sku = feed_rows.sku`
+      }
+      where products.product_id is null
+        or products.withdrawn_at is not null
+        ${raw(isCollectionNamed ? `or products.collection <> '${collection}'` : '')}
+        or ${differs};
+      set local enable_sort to default;
+      set local enable_nestloop to default;
+      analyze feed_changes
+    `;
+    },
+    update: ({ runId }: CatalogChange) => sql`
+      update products
+      set feed_id = ${feedId}, run_id = ${runId}, record_offset = feed_rows.record_offset,
+        ${isCollectionNamed ? sql`collection = ${collection},` : raw('')} withdrawn_at = null,
+        ${list((field) => sql`${raw(field)} = ${incoming(field)}`)}
+      from feed_changes join feed_rows using (line)
+      where not is_moved and (products.partner_id, products.sku, products.product_id)
+        = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
+    `,
+    move: ({ runId }: CatalogChange) => sql`
+      update products set collection = ${collection}, run_id = ${runId}
+      from feed_changes
+      where is_moved and (products.partner_id, products.sku, products.product_id)
+        = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
+    `,
+    insert: ({ runId }: CatalogChange) => sql`
+      insert into products (feed_id, run_id, partner_id, collection, record_offset, sku, ${names})
+      select ${feedId}, ${runId}, ${partnerId}, ${collection}, record_offset, sku, ${names}
+      from feed_rows
+      where line in (select line from feed_changes where product_id is null)
+      order by line
+    `,
+    list: (afterRow: number, limit: number) =>
+      boundedPageSql(
+        sql`with changed as materialized (
+          select feed_rows.*, feed_changes.partner_id, feed_changes.product_id, is_restored
+          from feed_changes join feed_rows using (line)
+          where not is_moved and row_number > ${afterRow}
+          order by row_number
+          limit ${limit} + 1
+        )
+        select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new, is_restored,
+          ${list((field) => sql`${shown(field, stored(field))} as ${raw(`before_${field}`)}, ${shown(field, incoming(field))} as ${raw(`after_${field}`)}`)}
+        from changed as feed_rows left join products
+          on (products.partner_id, products.sku, products.product_id) = (feed_rows.partner_id, feed_rows.sku, feed_rows.product_id)
+        order by row_number`,
+        limit,
+      ),
+  };
+}
+
+const countSql = sql`
+  select (select count(*) from feed_rows) as staged, count(*) filter (where not is_moved) as changed,
+    count(product_id) filter (where not is_moved) as updated, count(*) filter (where is_moved) as moved,
+    count(*) filter (where is_restored) as restored,
+    count(is_price_jump) as price_changes, count(*) filter (where is_price_jump) as price_jumps
+  from feed_changes
+`;
+
+/**
+ * Compares the staged rows with the products, and replaces the stored changes.
+ * @param isWritten - whether the changes may be applied
+ * @returns the counters of the run
+ */
+export async function compareProducts(
+  trx: Knex.Transaction,
+  feed: StagedFeed,
+  stats: RunStats,
+  isWritten = true,
+): Promise<ComparedCounters> {
+  const { staged, changed, updated, moved, restored, withdrawn } = await stats.timed('compare', () =>
+    storeChanges(trx, feed, stats, isWritten),
+  );
+  const inserted = changed - updated;
+  const unchanged = staged - changed + stats.unchanged;
+  const { skipped } = stats;
+  return {
+    processed: staged + stats.unchanged + skipped,
+    inserted,
+    updated,
+    unchanged,
+    skipped,
+    withdrawn,
+    restored,
+    moved,
+    ...withheldCounter(feed, stats),
+  };
+}
+
+/** Counters of a comparison: `moved` are unchanged products that come from another collection. */
+export type ComparedCounters = RunCounters & { moved: number };
+
+interface ChangeCounts {
+  staged: number;
+  changed: number;
+  updated: number;
+  moved: number;
+  restored: number;
+  withdrawn: number;
+}
+
+async function storeChanges(
+  trx: Knex.Transaction,
+  feed: StagedFeed,
+  stats: RunStats,
+  isWritten: boolean,
+): Promise<ChangeCounts> {
+  const withdraws = feed.mode === 'replace' && stats.unreadable === 0;
+  await copyStagedProducts(trx, feed, withdraws, isWritten);
+  await queryRows(trx, sql`drop table if exists pg_temp.feed_changes; analyze feed_rows (line, sku)`);
+  await queryRows(trx, mergeSql(feed).compare(stats.copied));
+  if (feed.mode === 'update') await rejectUnknownRows(trx, feed, stats);
+  type Counts = Omit<ChangeCounts, 'withdrawn'> & { price_changes: number; price_jumps: number };
+  const [counts] = (await queryRows<Counts>(trx, countSql)) as [Counts];
+  stats.prices = { changed: counts.price_changes, jumped: counts.price_jumps };
+  return { ...counts, withdrawn: withdraws ? await storeWithdrawals(trx, feed) : 0 };
+}

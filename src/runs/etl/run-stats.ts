@@ -1,0 +1,91 @@
+import type { Delimiter } from '../../feed-format/delimiter';
+import type { RecordPlace } from '../../feed-format/read/extract';
+import { RowIssueLog } from '../../feed-format/rows/row-issues';
+
+/** Phase of a run. A feed that has to be staged again returns to `reading`. */
+export type RunPhase = 'reading' | 'comparing' | 'loading';
+
+/** Maximum number of lines that a plan shows. */
+const unreadableLinesMax = 100;
+
+/** Counts the rows of a run, and measures its progress. */
+export class RunStats {
+  phase: RunPhase = 'reading';
+  /** Bytes of the raw file. */
+  bytesRead = 0;
+  /** Delimiter of the file; null until its header is read. */
+  delimiter: Delimiter | null = null;
+  issues: RowIssueLog;
+  /** Rows that were copied to PostgreSQL. */
+  copied = 0;
+  /** Invalid rows. */
+  rejected = 0;
+  /** Valid rows that were superseded by a later row of the same sku. */
+  superseded = 0;
+  /** Valid rows without a product, in a feed that only updates. */
+  unknown = 0;
+  /** Rows that were unchanged by their digest, and not copied. */
+  unchanged = 0;
+  /** Rows that could not be split into cells: they name no sku. */
+  unreadable = 0;
+  /** First lines of the first of them. */
+  unreadableLines: number[] = [];
+  /** Place of the header; of a file without one, its beginning. */
+  headerPlace: RecordPlace = { line: 1, lastLine: 1, row: 0 };
+  /** Prices of active products that the compared rows change; some are at five times or a fifth of what they were, or beyond. */
+  prices = { changed: 0, jumped: 0 };
+  /** Whether a valid row has a price. */
+  hasPrices = false;
+  /** Whether the file has prices. */
+  hasPriceColumn = false;
+  /** Whether the file is one of corrected rows. */
+  isCorrection = false;
+  /** Milliseconds per phase, for the log. */
+  readonly milliseconds: Record<string, number> = {};
+
+  /** @param keepsIssues - whether issues are kept in full; their counts always are */
+  constructor(private readonly keepsIssues = true) {
+    this.issues = new RowIssueLog(keepsIssues);
+  }
+
+  /** Rows read so far. */
+  get rows(): number {
+    return this.copied + this.rejected + this.unchanged;
+  }
+
+  /** Rows skipped so far. */
+  get skipped(): number {
+    return this.rejected + this.superseded + this.unknown;
+  }
+
+  /** Resets everything but the milliseconds, so that the feed can be read again. */
+  reset(): void {
+    this.phase = 'reading';
+    this.bytesRead = 0;
+    this.issues = new RowIssueLog(this.keepsIssues);
+    this.copied = 0;
+    this.rejected = 0;
+    this.superseded = 0;
+    this.unknown = 0;
+    this.unchanged = 0;
+    this.unreadable = 0;
+    this.unreadableLines = [];
+    this.prices = { changed: 0, jumped: 0 };
+    this.hasPrices = false;
+  }
+
+  /** Counts a row that could not be split into cells. */
+  countUnreadable(line: number): void {
+    if (this.unreadable++ < unreadableLinesMax) this.unreadableLines.push(line);
+  }
+
+  /** Measures how long `work` takes. */
+  async timed<T>(phase: string, work: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.milliseconds[phase] = Math.round(performance.now() - startedAt);
+    }
+  }
+}

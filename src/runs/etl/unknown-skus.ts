@@ -1,0 +1,42 @@
+import type { Knex } from 'knex';
+import { copyByKey } from '../../base/db/layout/copy-products';
+import { takeWorkingCopy } from '../../base/db/layout/product-layout';
+import { raw, sql } from '../../base/db/sql';
+import { rejectStaged } from './reject-staged';
+import type { RunStats } from './run-stats';
+import { readColumn, type StagedFeed } from './staging';
+
+/** Compared rows without a product, which are no changes. */
+const unknown = {
+  expression: sql`unknown as (delete from feed_changes where product_id is null returning line)`,
+  table: sql`unknown`,
+  condition: sql`feed_rows.line = unknown.line`,
+};
+
+/** Rejects the staged rows of a feed with mode `update` that have no product. The caller has compared them. */
+export async function rejectUnknownRows(
+  trx: Knex.Transaction,
+  feed: StagedFeed,
+  stats: RunStats,
+): Promise<void> {
+  // A comparison may be repeated: it then finds further ones.
+  stats.unknown += await rejectStaged(trx, feed, stats, 'unknown_sku', unknown);
+}
+
+/** Copies the products that staged rows name, where `products` is distributed: for `listUnknownRows`. */
+export const prepareUnknownRows = (trx: Knex.Transaction, { partnerId }: Pick<StagedFeed, 'partnerId'>) =>
+  takeWorkingCopy(trx, [copyByKey(partnerId, 'sku', raw('select sku from pg_temp.feed_rows'))], {
+    isWritten: false,
+  });
+
+/** Lists the numbers of the staged rows without a product, unordered, in batches. */
+export function listUnknownRows(
+  trx: Knex.Transaction,
+  { partnerId }: Pick<StagedFeed, 'partnerId'>,
+): AsyncGenerator<number[]> {
+  return readColumn(
+    trx,
+    sql`select row_number from feed_rows
+     where not exists (select from products where partner_id = ${raw(partnerId)} and products.sku = feed_rows.sku)`,
+  );
+}

@@ -1,0 +1,58 @@
+import { stringify } from 'csv-stringify/sync';
+import { encode } from 'iconv-lite';
+import type { OpenFeed } from '../etl/raw-file';
+import { markCharacter } from '../../feed-format/read/byte-order-mark';
+import type { FeedRecord } from '../../feed-format/read/extract';
+import type { FeedHeader } from '../../feed-format/read/header';
+
+/*
+ * The rejects of a feed are a file of the same format: lines before the header row, and its encoding. Without a header row, they
+ * have one with positions as names: it tells the columns of the report, and how many fields a row has. A record is written as it
+ * is, unless a cell of it was filled from the rows above, which may be missing.
+ */
+
+/** Returns the lines before the header row, all blank. */
+export function blankPreamble({ header: { reading } }: OpenFeed): string {
+  return '\n'.repeat(reading.format.definition.skip_lines ?? 0);
+}
+
+/** Returns the positions of a file without header row, as a header row. */
+export function positionNames({ fieldCount, delimiter }: FeedHeader): string {
+  return Array.from({ length: fieldCount }, (_, position) => position + 1).join(delimiter);
+}
+
+/** Returns the record as UTF-8 with the cells that were filled from above; its own bytes without any. */
+export function withFilledCells(
+  { header: { reading, delimiter } }: OpenFeed,
+  record: FeedRecord & { readonly bytes: Buffer },
+): Buffer {
+  const filled = record.misquoted ? [] : reading.filledCells();
+  if (filled.length === 0) return record.bytes;
+  const fields = record.firstFields(Infinity);
+  for (const { position, text } of filled) fields[position] = text;
+  return Buffer.from(stringify([fields], { delimiter, eof: false, quoted_match: /[\r\n]/ }));
+}
+
+/** Encodes texts in UTF-8 as the file is encoded, with its byte order mark if it had one. */
+export async function* inEncodingOf(
+  { encoding }: OpenFeed,
+  texts: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer> {
+  if (encoding.name === 'utf-8' && !encoding.hasMark) {
+    yield* texts;
+    return;
+  }
+  let isFirst = encoding.hasMark;
+  for await (const text of texts) {
+    const bytes = encode((isFirst ? markCharacter : '') + text.toString(), encoding.name, { addBOM: false });
+    isFirst = false;
+    // Another thread takes the memory over: it must not be that of other buffers.
+    yield ownBytes(bytes);
+  }
+}
+
+function ownBytes(bytes: Buffer): Buffer {
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
+}

@@ -1,0 +1,21 @@
+import { FeedFailure, failureReason } from '../../../../src/runs/etl/run-result';
+
+describe('the reason of a failed run', () => {
+  it('is that of the feed, with a full stop', () => {
+    expect(failureReason(new FeedFailure('The feed is older'))).toBe('The feed is older.');
+  });
+
+  it('says that only this partner is concerned when Citus has lost the node of its products', () => {
+    const lost = { severity: 'ERROR', code: '08006', message: 'connection to the remote node failed' };
+
+    expect(failureReason(lost)).toBe(
+      "The part of the database with this partner's products is unavailable. Run the job again later.",
+    );
+  });
+
+  it('shows nothing of other errors', () => {
+    expect(failureReason(new Error('syntax error at or near "products"'))).toBe(
+      'The products could not be saved.',
+    );
+  });
+});
