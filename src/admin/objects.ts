@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { cleanObjects } from '../feeds/clean-objects';
+import { cleanObjects } from '../intake/feeds/clean-objects';
 import { holdLease } from '../retention/lease';
 import { openObjectStore } from '../base/storage/open-store';
 import { withDatabase, type AdminContext } from './context';

@@ -12,7 +12,7 @@ import { localKey, localSecretsKey } from '../base/local-key';
 import { SecretBox } from '../base/secret-box';
 import type { Log } from '../base/log';
 import { startRunWorker, type RunWorker } from '../runs/execution/worker';
-import { startSourceWorker } from '../sources/worker';
+import { startSourceWorker } from '../intake/sources/worker';
 import { startWebhookHousekeeping } from '../webhooks/housekeeping';
 import { startWebhookWorker } from '../webhooks/worker';
 import type { ObjectStore } from '../base/storage/object-store';

@@ -4,7 +4,7 @@ import { sql } from '../base/db/sql';
 import { databaseTimeouts, inTransaction } from '../base/db/transaction';
 import { openRawFile } from '../runs/etl/raw-file';
 import { FeedFailure } from '../runs/etl/run-result';
-import { sha256 } from '../provenance/record-source';
+import { sha256 } from '../intake/provenance/record-source';
 import type { ObjectStore } from '../base/storage/object-store';
 import { pauseAfter } from '../base/concurrency/batches';
 import type { Lease } from './lease';

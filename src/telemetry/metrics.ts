@@ -3,7 +3,7 @@ import type { Worker } from 'node:worker_threads';
 import type { PoolUse } from '../base/db/pool-use';
 import type { Replica } from '../base/db/replica';
 import type { RunRecord, RunWorker } from '../runs/execution/worker';
-import type { AttemptOutcome } from '../sources/fetch-source';
+import type { AttemptOutcome } from '../intake/sources/fetch-source';
 import type { DeliveryOutcome } from '../webhooks/outcomes.repository';
 import type { DependencyStates } from './dependencies';
 import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../http/request-log';

@@ -1,6 +1,6 @@
 import type { Database } from '../base/db/database';
-import { feedBody } from '../feeds/feeds.body';
-import type { FeedRow } from '../feeds/feeds.repository';
+import { feedBody } from '../intake/feeds/feeds.body';
+import type { FeedRow } from '../intake/feeds/feeds.repository';
 import type { JobRunRow } from '../runs/jobs/job-runs.repository';
 import { jobBody, revertBody } from '../runs/jobs/jobs.body';
 import type { ValidationJobRow } from '../runs/jobs/jobs.repository';
@@ -11,8 +11,8 @@ import type { EventBody } from '../base/db/outbox';
 import type { AttentionChange } from '../catalog/partners/attention';
 import { partnerBody } from '../catalog/partners/partners.body';
 import type { PartnerRow } from '../catalog/partners/partners.repository';
-import { sourceBody } from '../sources/sources.body';
-import type { SourceRow } from '../sources/sources.repository';
+import { sourceBody } from '../intake/sources/sources.body';
+import type { SourceRow } from '../intake/sources/sources.repository';
 import type { ClaimedDelivery } from './deliveries.repository';
 
 /** The data of an event that can change before it is delivered. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openDatabase } from '../../src/base/db/database';
-import { cleanObjects } from '../../src/feeds/clean-objects';
+import { cleanObjects } from '../../src/intake/feeds/clean-objects';
 import { isPruneDue } from '../../src/retention/lease';
 import { planPrune, prune, type RetentionContext } from '../../src/retention/prune';
 import { requestRunOf } from '../support/requested-runs';

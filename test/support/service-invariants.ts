@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parse } from 'csv-parse/sync';
 import type { Database } from '../../src/base/db/database';
-import { cleanObjects } from '../../src/feeds/clean-objects';
+import { cleanObjects } from '../../src/intake/feeds/clean-objects';
 import { keyPrefixes } from '../../src/base/storage/object-key';
 import type { ObjectStore } from '../../src/base/storage/object-store';
 import type { ApiClient } from './api-client';

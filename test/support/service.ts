@@ -18,7 +18,7 @@ import { authenticateAny, authenticateConfigured } from '../../src/http/keys/aut
 import { createLog, type Log } from '../../src/base/log';
 import { startRunWorker } from '../../src/runs/execution/worker';
 import { generateSecretsKey, SecretBox } from '../../src/base/secret-box';
-import { startSourceWorker } from '../../src/sources/worker';
+import { startSourceWorker } from '../../src/intake/sources/worker';
 import { startWebhookHousekeeping } from '../../src/webhooks/housekeeping';
 import { startWebhookWorker } from '../../src/webhooks/worker';
 import { FileStore } from '../../src/base/storage/file-store';

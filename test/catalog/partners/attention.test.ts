@@ -7,7 +7,7 @@ import { checkAttention, keepAttention, onePartner } from '../../../src/catalog/
 import { mergePartners } from '../../../src/catalog/partners/merge-partners';
 import { removePartner } from '../../../src/retention/remove-partner';
 import { recoverRuns } from '../../../src/runs/queue/recovery';
-import { noticeStalePartners } from '../../../src/sources/stale-partners.repository';
+import { noticeStalePartners } from '../../../src/intake/sources/stale-partners.repository';
 import { afterFile, eventually } from '../../support/harness';
 import { leaveRunning } from '../../support/runs-in-flight';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';

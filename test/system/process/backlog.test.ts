@@ -2,7 +2,7 @@ import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
 import { measureBacklog } from '../../../src/process/backlog';
 import type { Backlog } from '../../../src/telemetry/metrics';
 import { indexBacklog } from '../../../src/catalog/products/search-index';
-import { claimFetches } from '../../../src/sources/claims.repository';
+import { claimFetches } from '../../../src/intake/sources/claims.repository';
 import { startTestService, type TestService } from '../../support/service';
 import { putSource, sourcePath } from '../../support/source-requests';
 import { sendTo } from '../../support/webhooks';

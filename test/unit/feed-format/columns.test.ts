@@ -5,7 +5,7 @@ import { strictHeader } from '../../support/read-strictly';
 import { parsePrice } from '../../../src/feed-format/rows/parse-price';
 import { transformRecord } from '../../../src/feed-format/rows/transform';
 import { recordOf } from '../../support/reference-extractor';
-import { feedProfile } from '../../../src/feeds/profile';
+import { feedProfile } from '../../../src/intake/feeds/profile';
 
 const profile = feedProfile(1);
 const column = (name: string) => profile.columns.find((each) => each.name === name)!;

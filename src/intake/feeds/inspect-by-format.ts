@@ -1,0 +1,86 @@
+import { productColumns, type ProductColumn } from '../../feed-format/columns';
+import { isCsvFile } from '../../feed-format/csv-file-type';
+import type { ReadDefinition } from '../../feed-format/format-definition';
+import { suggestColumn } from '../../feed-format/detect/header-suggestion';
+import type { LoadMode } from '../../feed-format/load-options';
+import { detectMark } from '../../feed-format/read/byte-order-mark';
+import { decodeBeginning } from '../../feed-format/read/decode-text';
+import type { NamedHeader } from '../../feed-format/read/header';
+import { MalformedGzip } from '../../feed-format/read/unpack';
+import { trimText } from '../../feed-format/text';
+import { invalidFeedFile, notCsv, ServiceError } from '../../base/errors';
+import { checkHeader, emptyFile, notEncoded } from './checked-file';
+import { inspectRows, sampleOf } from './inspect-rows';
+import type { FileBeginning } from './inspected-beginning';
+import { inspectHeadersMax, type FileReading, type InspectedHeader } from './inspection';
+import type { IncomingFile } from './receive-feed';
+
+/** Reads a file by its format, as an upload and its run do. @throws invalid_shape if the mode is not one for the file */
+export async function inspectByFormat(
+  { fileName, mediaType }: Pick<IncomingFile, 'fileName' | 'mediaType'>,
+  { bytes, complete, isBlank, gzip }: FileBeginning,
+  definition: ReadDefinition,
+  mode: LoadMode,
+): Promise<FileReading> {
+  const { strict: isStrict = false } = definition;
+  const isFile = isCsvFile(fileName, mediaType, !isStrict);
+  const refused = ({ message }: ServiceError): FileReading => ({
+    refusal: isFile ? message : notCsv().message,
+    isRefused: true,
+  });
+  if (!isStrict && (gzip === 'broken' || gzip === 'misnamed'))
+    return refused(invalidFeedFile(new MalformedGzip().message));
+  const text = decodeBeginning(bytes, definition, complete);
+  if (!text) return refused(notEncoded(detectMark(bytes, definition).encoding));
+  if (isBlank || (complete && trimText(text.toString()) === '')) return refused(emptyFile());
+  const header = checkHeader(text, definition, mode);
+  if (header instanceof ServiceError) {
+    if (header.code === 'invalid_shape') throw header;
+    return refused(header);
+  }
+  const rows = await inspectRows(text, complete, header, { mode });
+  const read = {
+    delimiter: header.delimiter,
+    skipLines: definition.skip_lines ?? 0,
+    headers: headersOf(header),
+    ...rows,
+  };
+  const decimalSeparator = definition.decimal_separator === ',' ? (',' as const) : ('.' as const);
+  return {
+    refusal: isFile ? null : notCsv().message,
+    isRefused: false,
+    // A file without a format is described as what it seems to be.
+    read: isStrict ? read : { ...read, decimalSeparator, sample: sampleOf(rows) },
+  };
+}
+
+/** Describes headers by the columns that are read from them; the first one, where several are. */
+function headersOf({ names, reading }: NamedHeader): InspectedHeader[] {
+  const { sources } = reading.format;
+  const columnAt = (position: number) =>
+    productColumns.find((name) => {
+      const source = sources[name];
+      return source && 'positions' in source && source.positions.includes(position);
+    });
+  // A format ignores headers on purpose.
+  const missing = reading.isStrict ? productColumns.filter((name) => !sources[name]) : [];
+  return describeHeaders(names, columnAt, missing);
+}
+
+/**
+ * Describes headers. A missing column is suggested once: of two columns with one name, an upload refuses the second.
+ * @param columnAt - returns the column of the header at a position
+ */
+export function describeHeaders(
+  names: readonly string[],
+  columnAt: (position: number) => ProductColumn | undefined,
+  missing: readonly ProductColumn[],
+): InspectedHeader[] {
+  const left = new Set(missing);
+  return names.slice(0, inspectHeadersMax).map((header, position) => {
+    const column = columnAt(position) ?? null;
+    const suggestion = column ? null : suggestColumn(header, [...left]);
+    if (suggestion) left.delete(suggestion);
+    return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, suggestion };
+  });
+}

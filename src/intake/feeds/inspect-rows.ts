@@ -1,0 +1,151 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { RecordExtractor, type RecordPlace } from '../../feed-format/read/extract';
+import { headerIssues, reportedNames } from '../../runs/etl/header-issues';
+import { skuIssue } from '../../runs/etl/reject-staged';
+import { keepLastRow } from '../../runs/etl/repeated-skus';
+import { RowIssueLog, type RowIssue, type RowIssueCount } from '../../feed-format/rows/row-issues';
+import {
+  keptValue,
+  transformRecord,
+  type LoadableValues,
+  type ProductValues,
+  type RowOutcome,
+} from '../../feed-format/rows/transform';
+import { productColumns } from '../../feed-format/columns';
+import type { NamedHeader } from '../../feed-format/read/header';
+import { UnclosedQuote } from '../../feed-format/read/scan-record';
+import type { LoadMode } from '../../feed-format/load-options';
+import { ConcurrencyLimit } from '../../base/concurrency/concurrency-limit';
+
+/** Bytes parsed before yielding to the event loop: all of them take up to a second. */
+const inspectChunkBytes = 16 * 1024;
+
+const inspectRowsMax = 10;
+
+const inspectIssuesMax = 100;
+
+export interface InspectedRow {
+  line: number;
+  row: number;
+  values: LoadableValues & { product_name: string };
+}
+
+export interface InspectedRows {
+  rowCount: number;
+  rows: InspectedRow[];
+  issues: RowIssue[];
+  issueCounts: RowIssueCount[];
+  runFailure: string | null;
+}
+
+export const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
+
+/** Bounds memory: one inspection parses at a time. */
+const oneAtATime = new ConcurrencyLimit({ capacity: 1, maxWaiting: Infinity, what: 'inspections' });
+
+type PlacedOutcome = RowOutcome & { place: RecordPlace };
+
+/** How rows are inspected. */
+interface InspectionOptions {
+  rowsMax?: number;
+  mode?: LoadMode;
+}
+
+/** Transforms the rows as a run does. Drops the last row of a truncated file: it may be incomplete. */
+export function inspectRows(
+  bytes: Buffer,
+  complete: boolean,
+  header: NamedHeader,
+  options: InspectionOptions = {},
+): Promise<InspectedRows> {
+  return oneAtATime.run({ holder: 'inspections' }, () => transformRows(bytes, complete, header, options));
+}
+
+async function transformRows(
+  bytes: Buffer,
+  complete: boolean,
+  header: NamedHeader,
+  { rowsMax = inspectRowsMax, mode }: InspectionOptions,
+): Promise<InspectedRows> {
+  const log = new RowIssueLog();
+  /** By sku, in file order. */
+  const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
+  const superseded: { place: RecordPlace; sku: string }[] = [];
+  let rowCount = 0;
+  const addRow = ({ place, values, issues = [] }: PlacedOutcome): void => {
+    rowCount++;
+    for (const issue of issues) log.add(issue);
+    if (!values) return;
+    const { sku } = values;
+    const earlier = keepLastRow(loaded, sku, { place, values });
+    if (earlier) superseded.push({ place: earlier.place, sku });
+  };
+  let pending: PlacedOutcome | undefined;
+  const extractor = new RecordExtractor<never>(
+    header,
+    (place, text) => {
+      for (const issue of headerIssues(place, reportedNames(header, text), undefined)) log.add(issue);
+      return null;
+    },
+    (record) => {
+      if (pending) addRow(pending);
+      const { line, lastLine, row } = record;
+      pending = { place: { line, lastLine, row }, ...transformRecord(record, header, mode) };
+      return null;
+    },
+  );
+  const runFailure = await failureOf(extractor, bytes);
+  // An unclosed quote begins after this row: the row is complete.
+  const isWhole = complete || runFailure !== null;
+  if (isWhole && pending) addRow(pending);
+  const columnNumber = (header.positions.sku ?? 0) + 1;
+  for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
+    log.add(skuIssue('duplicate_sku', place, sku, columnNumber));
+  }
+  return {
+    rowCount,
+    rows: [...loaded.values()]
+      .slice(0, rowsMax)
+      .map(({ place: { line, row }, values }) => ({ line, row, values: shownValues(values) })),
+    issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
+    issueCounts: log.countsByCode,
+    // In a truncated file, the rest may close the quote.
+    runFailure: complete ? runFailure : null,
+  };
+}
+
+/** Shows nothing where an update leaves the stored value; a name is a text, empty then. */
+function shownValues(values: LoadableValues): InspectedRow['values'] {
+  const shown: ProductValues = { ...values };
+  for (const column of productColumns) if (shown[column] === keptValue(column)) shown[column] = null;
+  return { ...shown, sku: values.sku, product_name: shown.product_name ?? '' };
+}
+
+async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Promise<string | null> {
+  try {
+    for await (const _ of extractor.read(inChunks(bytes)));
+    return null;
+  } catch (error) {
+    if (!(error instanceof UnclosedQuote)) throw error;
+    return error.message;
+  }
+}
+
+async function* inChunks(bytes: Buffer): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += inspectChunkBytes) {
+    await nextTurn();
+    yield bytes.subarray(at, at + inspectChunkBytes);
+  }
+}
+
+function inFileOrder(issues: RowIssue[]): RowIssue[] {
+  return issues.sort((a, b) => a.severity.localeCompare(b.severity) || a.line - b.line);
+}
+
+/** Number of products in the sample. */
+const sampleProducts = 5;
+
+/** Returns the first products of rows. */
+export function sampleOf({ rows }: InspectedRows): InspectedRow['values'][] {
+  return rows.slice(0, sampleProducts).map(({ values }) => values);
+}

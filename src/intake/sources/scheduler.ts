@@ -1,0 +1,95 @@
+import { queryRows, type Database } from '../../base/db/database';
+import { sql } from '../../base/db/sql';
+import { inTransaction } from '../../base/db/transaction';
+import type { Log } from '../../base/log';
+import { FetchFailure } from './fetch-failure';
+import { insertSlots, lockDueSources, type DueSource, type ScheduledSlot } from './fetches.repository';
+import { nextSlot, type Schedule } from './schedule';
+import { publishSourceFailed } from './sources.repository';
+
+/** Starts are spread over this time: schedules of many sources name the same minute. */
+const spreadSeconds = 60;
+
+/** Sources that one transaction schedules. */
+const sourcesPerBatch = 500;
+
+const minuteMilliseconds = 60_000;
+
+/** A schedule that cannot be computed is tried again after this time: another process may know its time zone. */
+const retryMilliseconds = 60 * minuteMilliseconds;
+
+/** How far a retry is beyond a whole minute. Slots are whole minutes. */
+const retryOffsetMilliseconds = 1_000;
+
+/** Finds the next time of a schedule; null without one, or while it does not apply. */
+export function nextSlotOf(
+  { schedule, enabled }: { schedule?: Schedule | null; enabled: boolean },
+  after: Date,
+): Date | null {
+  return schedule && enabled ? nextSlot(schedule, after) : null;
+}
+
+interface SchedulerOptions {
+  /** Default: by the clock of the database, which all processes share. */
+  now?: Date;
+  /** Seconds over which starts are spread. */
+  spread?: number;
+  log?: Log;
+}
+
+/**
+ * Queues a fetch for each source that is due: one, however many slots were missed. Safe concurrently in several processes.
+ * Of a source whose schedule cannot be computed, the slot that is due is fetched, and each retry recorded as failed.
+ * @returns the number of sources
+ */
+export async function scheduleDue(
+  db: Database,
+  { now, spread = spreadSeconds, log }: SchedulerOptions = {},
+): Promise<number> {
+  const time = now ?? (await databaseTime(db));
+  let scheduled = 0;
+  for (let batch = sourcesPerBatch; batch === sourcesPerBatch; scheduled += batch) {
+    batch = await inTransaction(db, 'request', async (trx) => {
+      const due = await lockDueSources(trx, time, sourcesPerBatch);
+      if (due.length === 0) return 0;
+      const slots = due.map((source) => slotOf(source, time, spread, log));
+      for (const sourceId of await insertSlots(trx, slots, time)) await publishSourceFailed(trx, sourceId);
+      return due.length;
+    });
+  }
+  return scheduled;
+}
+
+function slotOf(
+  { source_id: sourceId, slot_at: slotAt, definition }: DueSource,
+  now: Date,
+  spread: number,
+  log?: Log,
+): ScheduledSlot {
+  const slot = { sourceId, slotAt, startAt: new Date(now.getTime() + Math.random() * spread * 1000) };
+  try {
+    return { ...slot, nextSlotAt: nextSlotOf(definition, now), failureReason: null };
+  } catch (error) {
+    log?.warn({ err: error, source_id: sourceId }, 'failed to compute the schedule of a source');
+    const nextSlotAt = retryAfter(now);
+    if (!slotAt || !isRetry(slotAt)) return { ...slot, nextSlotAt, failureReason: null };
+    const { message } = new FetchFailure(
+      'schedule_unreadable',
+      'The times of the schedule cannot be computed: send the source with another schedule, or update the service.',
+      { detail: (error as Error).message },
+    );
+    return { ...slot, nextSlotAt, failureReason: message };
+  }
+}
+
+function retryAfter(now: Date): Date {
+  const time = now.getTime() + retryMilliseconds;
+  return new Date(time - (time % minuteMilliseconds) + retryOffsetMilliseconds);
+}
+
+const isRetry = (slotAt: Date) => slotAt.getTime() % minuteMilliseconds !== 0;
+
+async function databaseTime(db: Database): Promise<Date> {
+  const [row] = await queryRows<{ now: Date }>(db, sql`select clock_timestamp() as now`);
+  return row!.now;
+}

@@ -1,0 +1,193 @@
+import type { IncomingMessage } from 'node:http';
+import { basename } from 'node:path';
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import { fileHint } from '../../feed-format/detect/file-hint';
+import type { Validators } from './claims.repository';
+import { FetchFailure } from './fetch-failure';
+import { bytesPerSecondMin, detectStall, minimumThroughput } from '../../base/concurrency/stall-detector';
+import { startingWith } from '../../base/starting-with';
+import { connectionFailure, openUrl, openUrlLimits, type OpenUrlOptions, type UrlRequest } from './open-url';
+
+/** A file that a server sends. */
+export interface SourceFile {
+  httpStatus: number;
+  /** Ends as a file that an upload can have. */
+  fileName: string;
+  /** Read to its end, or returned. @throws FetchFailure */
+  content: AsyncGenerator<Buffer, void>;
+  validators: Validators;
+}
+
+interface SourceFileOptions extends OpenUrlOptions {
+  /** Whether another partner waits for the slot of this fetch. */
+  othersWait?: () => boolean;
+}
+
+/** Minimum throughput while another partner waits: a file of the largest size takes minutes, not an hour. */
+const busyBytesPerSecondMin = 64 * 1024;
+
+/** The longest that a server may ask to wait. */
+const retryAfterSecondsMax = 24 * 3600;
+
+/** Longest validator that is kept. */
+const validatorCharactersMax = 1_000;
+
+/** Statuses after which the next attempt can succeed. */
+const isTransient = (status: number) => status >= 500 || [408, 425, 429].includes(status);
+
+/** Codes of hints about what is no table, under any format. */
+const noTables = new Set([
+  'excel_workbook',
+  'excel_97_workbook',
+  'opendocument_spreadsheet',
+  'zip',
+  'pdf',
+  'html',
+  'json',
+  'xml',
+]);
+
+/**
+ * Opens a file, unless it is the one that `known` names.
+ * @throws FetchFailure; the reason of the signal
+ */
+export async function openSourceFile(
+  request: Omit<UrlRequest, 'headers'>,
+  known: Validators,
+  options: SourceFileOptions,
+): Promise<SourceFile | { httpStatus: 304 }> {
+  const { etag, lastModified } = known;
+  const conditions = {
+    ...(etag !== null && { 'if-none-match': etag }),
+    ...(lastModified !== null && { 'if-modified-since': lastModified }),
+  };
+  const response = await openUrl({ ...request, headers: conditions }, options);
+  const status = response.statusCode!;
+  if (status === 304 && (etag ?? lastModified) !== null) {
+    response.destroy();
+    return { httpStatus: 304 };
+  }
+  if (status !== 200) {
+    response.destroy();
+    throw statusFailure(status, response.headers['retry-after']);
+  }
+  const content = contentOf(response, options);
+  const first = await content.next();
+  const beginning = first.done ? Buffer.alloc(0) : first.value;
+  const name = fileNameOf(request.url);
+  const hint = fileHint(beginning);
+  if (hint && noTables.has(hint.code)) {
+    await content.return();
+    throw new FetchFailure('not_a_table', hint.message, { detail: hint.code, httpStatus: status });
+  }
+  return {
+    httpStatus: status,
+    // A server can name the packing of a file that its name names too.
+    fileName:
+      hint?.code === 'gzip' || !response.headers['content-encoding'] ? name : name.replace(/\.gz$/i, ''),
+    content: startingWith(beginning, content),
+    validators: {
+      etag: validatorOf(response.headers.etag),
+      lastModified: validatorOf(response.headers['last-modified']),
+    },
+  };
+}
+
+const validatorOf = (text: string | undefined) =>
+  text !== undefined && text.length <= validatorCharactersMax ? text : null;
+
+function statusFailure(status: number, retryAfter: string | undefined): FetchFailure {
+  return new FetchFailure('http_status', `The server responded with ${status}.`, {
+    detail: String(status),
+    httpStatus: status,
+    isTransient: isTransient(status),
+    retryAfterSeconds: secondsOf(retryAfter),
+  });
+}
+
+/** Parses `Retry-After`: seconds, or a date. */
+function secondsOf(retryAfter: string | undefined): number | undefined {
+  if (retryAfter === undefined) return undefined;
+  const seconds = /^\d{1,9}$/.test(retryAfter)
+    ? Number(retryAfter)
+    : Math.ceil((Date.parse(retryAfter) - Date.now()) / 1000);
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), retryAfterSecondsMax);
+}
+
+/** Yields the content without the packing of the transfer. @throws FetchFailure; the reason of the signal */
+async function* contentOf(
+  response: IncomingMessage,
+  { signal, othersWait = () => false }: SourceFileOptions,
+): AsyncGenerator<Buffer, void> {
+  const httpStatus = response.statusCode;
+  const stream = unpacked(response);
+  let unpackedBytes = 0;
+  const server = {
+    // The smaller number: packed content can unpack to nothing without end, or be little that unpacks to much.
+    bytes: () => Math.min(unpackedBytes, response.socket.bytesRead),
+    isAwaited: () => !response.complete && response.readableLength === 0 && stream.readableLength === 0,
+    isGone: () => stream.destroyed,
+  };
+  const { idleMilliseconds } = openUrlLimits;
+  const fail =
+    (bytesPerSecond: number, when = '') =>
+    () =>
+      stream.destroy(tooSlow(bytesPerSecond, when));
+  const endWatches = [
+    detectStall(server, minimumThroughput(idleMilliseconds), fail(bytesPerSecondMin)),
+    detectStall(
+      { ...server, isAwaited: () => server.isAwaited() && othersWait() },
+      minimumThroughput(idleMilliseconds, busyBytesPerSecondMin),
+      fail(busyBytesPerSecondMin, ' while other partners waited'),
+    ),
+  ];
+  try {
+    for await (const chunk of stream) {
+      unpackedBytes += (chunk as Buffer).length;
+      yield chunk as Buffer;
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    const { code } = error as NodeJS.ErrnoException;
+    if (code?.startsWith('Z_'))
+      throw new FetchFailure('incomplete', 'The packed content is damaged, or ends early.', {
+        isTransient: true,
+        httpStatus,
+      });
+    throw connectionFailure(error);
+  } finally {
+    for (const endWatch of endWatches) endWatch();
+    response.destroy();
+  }
+}
+
+const tooSlow = (bytesPerSecond: number, when: string) =>
+  new FetchFailure(
+    'timeout',
+    `The server sent less than ${bytesPerSecond / 1024} KiB per second for ${openUrlLimits.idleMilliseconds / 1000} seconds${when}.`,
+    { isTransient: true },
+  );
+
+function unpacked(response: IncomingMessage): Readable {
+  const encoding = response.headers['content-encoding']?.trim().toLowerCase() ?? '';
+  if (['', 'identity'].includes(encoding)) return response;
+  if (['gzip', 'x-gzip'].includes(encoding)) return pipeline(response, createGunzip(), () => undefined);
+  response.destroy();
+  throw new FetchFailure('content_encoding', 'The content is packed in a way that was not asked for.', {
+    httpStatus: response.statusCode,
+  });
+}
+
+/** Names a file by the last segment of the path; the name of a feed ends in one of these. */
+function fileNameOf(url: string): string {
+  const segment = basename(new URL(url).pathname);
+  let name = segment;
+  try {
+    name = decodeURIComponent(segment);
+  } catch {
+    // Not UTF-8: as it stands in the URL.
+  }
+  const safe = name.replaceAll('\0', '') || 'feed';
+  return /\.(?:csv|tsv|txt)(?:\.gz)?$/i.test(safe) ? safe : `${safe}.csv`;
+}

@@ -1,0 +1,51 @@
+import type { SecretBox } from '../../base/secret-box';
+import { invalidShape } from '../../base/errors';
+import {
+  hasMask,
+  originOf,
+  splitSecrets,
+  withDefaults,
+  type SourceDefinition,
+  type SourceSecrets,
+} from './source-definition';
+import type { StoredSource } from './sources.repository';
+
+const noSecrets: SourceSecrets = { headers: {} };
+
+/** Decrypts the secrets of a source, which are bound to its origin. */
+export function openSecrets(
+  box: SecretBox | undefined,
+  origin: string,
+  sealed: Buffer | null,
+): SourceSecrets | 'unreadable' {
+  if (!sealed) return noSecrets;
+  const opened = box?.open(sealed, origin);
+  return opened === undefined ? 'unreadable' : (JSON.parse(opened) as SourceSecrets);
+}
+
+/**
+ * Makes of a definition as sent what is stored. Masked secrets are those that are stored for the same origin.
+ * @throws invalid_shape if there are secrets, and no key for them
+ */
+export function sealDefinition(
+  sent: SourceDefinition,
+  stored: StoredSource | undefined,
+  box: SecretBox | undefined,
+): StoredSource {
+  const origin = originOf(sent);
+  const whole = withDefaults(sent);
+  const keepsSecrets = stored !== undefined && originOf(stored.definition) === origin && hasMask(whole);
+  const kept = keepsSecrets ? openSecrets(box, origin, stored.secrets) : noSecrets;
+  if (kept === 'unreadable') throw withoutKey(box);
+  const { definition, secrets } = splitSecrets(whole, kept);
+  if (!secrets) return { definition, secrets: null };
+  if (!box) throw withoutKey(box);
+  return { definition, secrets: box.seal(JSON.stringify(secrets), origin) };
+}
+
+function withoutKey(box: SecretBox | undefined) {
+  const msg = box
+    ? 'The stored secrets cannot be decrypted with SECRETS_KEY: send them again'
+    : 'Secrets need the setting SECRETS_KEY of the service: ask its operator to set it';
+  return invalidShape([{ type: 'secrets_key', loc: ['body'], msg, input: null }]);
+}
