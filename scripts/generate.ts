@@ -19,7 +19,7 @@ import type { OpenAPIV3 } from 'openapi-types';
 import { parse } from 'yaml';
 import { openDatabase } from '../src/base/db/database';
 import { startEmbeddedPostgres } from '../src/base/embedded-postgres/server';
-import { migrateToLatest } from '../src/base/db/migrate';
+import { migrateToLatest } from '../src/operation/database/migrate';
 import { describeSchema } from './describe-schema';
 import { commandLinePage } from './reference/command-line';
 import { limitsPage } from './reference/limits';

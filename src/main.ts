@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig, readFormerSettings, type Config } from './config';
 import { ConfigError } from './base/settings';
 import { createLog } from './base/log';
-import { disposeOnce, type Cleanup } from './process/cleanups';
-import { migrate } from './process/migrate';
-import { start } from './process/start';
+import { disposeOnce, type Cleanup } from './operation/process/cleanups';
+import { migrate } from './operation/process/migrate';
+import { start } from './operation/process/start';
 import { promisedStopMilliseconds, stopReserveMilliseconds } from './base/shutdown';
 
 /** `migrate` migrates the schema and exits; see `Role` for the others. */

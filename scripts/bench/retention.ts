@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { openDatabase } from '../../src/base/db/database';
-import { prune } from '../../src/retention/prune';
+import { prune } from '../../src/operation/retention/prune';
 import { openObjectStore } from '../../src/base/storage/open-store';
 import { embeddedAddress } from '../service-process';
 import { fillCatalog } from './catalog-data';

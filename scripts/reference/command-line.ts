@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { adminProgram } from '../../src/admin/program';
+import { adminProgram } from '../../src/operation/admin/program';
 import { exitCodeMeanings, feedProgram } from '../../src/cli/program';
 import { code, page, table } from './markdown';
 

@@ -1,12 +1,12 @@
 import { runLogFields } from '../../src/runs/execution/run-feed';
 import { requestLogFields, requestOutcomes } from '../../src/http/request-log';
-import { serviceMetrics } from '../../src/telemetry/metrics';
+import { serviceMetrics } from '../../src/operation/telemetry/metrics';
 import { code, codeBlock, page, table } from './markdown';
 
 export function metricsPage(): string {
   return page(
     'Metrics and probes',
-    'src/telemetry/metrics.ts',
+    'src/operation/telemetry/metrics.ts',
     'With `METRICS_PORT`, a second port serves `GET /metrics`, `GET /livez` and `GET /readyz`. They need no API key: the port' +
       ' must not be reachable from outside.',
     '## Metrics',

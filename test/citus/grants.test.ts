@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { openDatabase } from '../../src/base/db/database';
-import { distributeProducts } from '../../src/base/db/distribution/distribute';
+import { distributeProducts } from '../../src/operation/database/distribution/distribute';
 import { createLog } from '../../src/base/log';
 import { administer, createTestDatabase } from '../support/databases';
 import { changeProducts } from '../support/distributed-writes';

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/http/idempotency/idempotency.repository';
 import { indexBacklog } from '../../src/catalog/products/search-index';
-import { removePartner } from '../../src/retention/remove-partner';
+import { removePartner } from '../../src/operation/retention/remove-partner';
 import { lockJob } from '../../src/runs/queue/claims.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
 import {

@@ -1,5 +1,5 @@
 import { Client } from 'pg';
-import { distributeProducts } from '../../src/base/db/distribution/distribute';
+import { distributeProducts } from '../../src/operation/database/distribution/distribute';
 import { createLog } from '../../src/base/log';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/base/db/database';
 

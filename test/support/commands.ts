@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { project } from './harness';
 import type { Exit } from './process';
 
-const adminEntry = join(project, 'dist/src/admin/main.js');
+const adminEntry = join(project, 'dist/src/operation/admin/main.js');
 
 /** Runs the command `npm run admin` as it was built, with these settings alone. */
 export function runAdmin(

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../src/base/db/database';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../src/base/embedded-postgres/server';
-import { migrateToLatest } from '../../src/base/db/migrate';
+import { migrateToLatest } from '../../src/operation/database/migrate';
 import { takeCitus } from './citus';
 import { templateDatabase, type Shared } from './databases';
 import { makeFolder, removeLeftFolders } from './harness';

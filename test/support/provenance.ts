@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { prune } from '../../src/retention/prune';
+import { prune } from '../../src/operation/retention/prune';
 import type { TestService } from './service';
 
 const digestOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');

@@ -4,7 +4,7 @@ import { digestFunction } from '../../../migrations/create-functions';
 import { schemaFunctions } from '../../../src/base/db/functions';
 import { createEmptyDatabase } from '../../support/databases';
 import { openDatabase } from '../../../src/base/db/database';
-import { migrateToLatest } from '../../../src/base/db/migrate';
+import { migrateToLatest } from '../../../src/operation/database/migrate';
 import { afterFile } from '../../support/harness';
 
 /** The definitions of the functions of a schema, by name. */

@@ -12,7 +12,7 @@ import {
   missingMigrations,
   waitForMigrations,
   type KnownSchema,
-} from '../../../src/base/db/migrate';
+} from '../../../src/operation/database/migrate';
 import { afterFile, eventually } from '../../support/harness';
 import { createEmptyDatabase } from '../../support/databases';
 

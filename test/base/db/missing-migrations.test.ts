@@ -1,6 +1,10 @@
 import { migrations } from '../../../migrations';
 import { openDatabase, type Database } from '../../../src/base/db/database';
-import { migrateToLatest, missingMigrations, waitForMigrations } from '../../../src/base/db/migrate';
+import {
+  migrateToLatest,
+  missingMigrations,
+  waitForMigrations,
+} from '../../../src/operation/database/migrate';
 import { afterFile } from '../../support/harness';
 import { createEmptyDatabase } from '../../support/databases';
 

@@ -9,8 +9,8 @@ import {
   type DatabaseAddress,
 } from '../../../src/base/db/database';
 import { raw, sql } from '../../../src/base/db/sql';
-import { analyzeGrownTables } from '../../../src/base/db/grown-tables';
-import { migrateToLatest } from '../../../src/base/db/migrate';
+import { analyzeGrownTables } from '../../../src/operation/database/grown-tables';
+import { migrateToLatest } from '../../../src/operation/database/migrate';
 import type { Preparing } from '../../../src/base/db/prepared-statements';
 import { resolveListingOrder } from '../../../src/catalog/products/products.checks';
 import { listProducts } from '../../../src/catalog/products/products.listing';

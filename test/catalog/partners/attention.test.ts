@@ -5,7 +5,7 @@ import { sharedLockSql } from '../../../src/base/db/locks';
 import { raw } from '../../../src/base/db/sql';
 import { checkAttention, keepAttention, onePartner } from '../../../src/catalog/partners/keep-attention';
 import { mergePartners } from '../../../src/catalog/partners/merge-partners';
-import { removePartner } from '../../../src/retention/remove-partner';
+import { removePartner } from '../../../src/operation/retention/remove-partner';
 import { recoverRuns } from '../../../src/runs/queue/recovery';
 import { noticeStalePartners } from '../../../src/intake/sources/stale-partners.repository';
 import { afterFile, eventually } from '../../support/harness';

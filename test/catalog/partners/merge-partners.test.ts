@@ -244,7 +244,7 @@ describe('merging partners', () => {
     const { rows } = await service.db.raw<{ rows: { place: string }[] }>(
       `select table_name || '.' || column_name as place from information_schema.columns
        where table_schema = 'public' and column_name ~ 'partner_(id|name)$'
-         -- Only where products are distributed: see src/base/db/distribution/objects.ts.
+         -- Only where products are distributed: see src/operation/database/distribution/objects.ts.
          and table_name not in ('products_local', 'product_blocks', 'product_insertions', 'product_partners')
        order by place`,
     );

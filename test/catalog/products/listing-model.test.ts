@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { openDatabase, type Database } from '../../../src/base/db/database';
-import { createObjectsSql } from '../../../src/base/db/distribution/objects';
+import { createObjectsSql } from '../../../src/operation/database/distribution/objects';
 import { resolveListingOrder } from '../../../src/catalog/products/products.checks';
 import { listProducts } from '../../../src/catalog/products/products.listing';
 import { searchWords } from '../../../src/catalog/products/search-words.repository';

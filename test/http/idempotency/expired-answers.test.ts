@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Database } from '../../../src/base/db/database';
-import { startMaintenanceTasks } from '../../../src/process/maintenance';
+import { startMaintenanceTasks } from '../../../src/operation/process/maintenance';
 import { createLog } from '../../../src/base/log';
 import {
   deleteExpiredAnswers,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { revokeKey } from '../../../src/http/keys/keys.repository';
 import { mergePartners } from '../../../src/catalog/partners/merge-partners';
-import { removePartner } from '../../../src/retention/remove-partner';
+import { removePartner } from '../../../src/operation/retention/remove-partner';
 import { transferRules } from '../../../src/base/concurrency/transfer-limit';
 import { digestOf, generateKey } from '../../../src/base/key-format';
 import { insertKey } from '../../../src/http/keys/keys.repository';

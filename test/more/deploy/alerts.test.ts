@@ -1,5 +1,5 @@
 import { parse } from 'yaml';
-import { Metrics, serviceMetrics } from '../../../src/telemetry/metrics';
+import { Metrics, serviceMetrics } from '../../../src/operation/telemetry/metrics';
 import { read, type Document } from './files';
 
 const rules: Document[] = parse(read('deploy/prometheus/alerts.yaml')).groups.flatMap(

@@ -3,7 +3,7 @@ import {
   connectionsOfApi,
   connectionsOfMigration,
   connectionsOfWorker,
-} from '../../../src/process/connections';
+} from '../../../src/operation/process/connections';
 import { read, readCompose } from './files';
 
 const database = { DATABASE_URL: 'postgresql://localhost/catalog' };

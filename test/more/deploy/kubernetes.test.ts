@@ -3,15 +3,15 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { parse } from 'yaml';
-import { createOperatorServer } from '../../../src/telemetry/operator-server';
-import { Metrics } from '../../../src/telemetry/metrics';
-import { Readiness } from '../../../src/telemetry/readiness';
+import { createOperatorServer } from '../../../src/operation/telemetry/operator-server';
+import { Metrics } from '../../../src/operation/telemetry/metrics';
+import { Readiness } from '../../../src/operation/telemetry/readiness';
 import { createLog } from '../../../src/base/log';
 import {
   connectionsOfApi,
   connectionsOfMigration,
   connectionsOfWorker,
-} from '../../../src/process/connections';
+} from '../../../src/operation/process/connections';
 import { project } from '../../support/harness';
 import { read, readImage, readManifests, readSettings, type Document } from './files';
 import { configOf } from './settings';

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { contract, migrations } from '../../../migrations';
 import { openDatabase } from '../../../src/base/db/database';
-import { migrateToLatest } from '../../../src/base/db/migrate';
+import { migrateToLatest } from '../../../src/operation/database/migrate';
 import type { ApiClient } from '../../support/api-client';
 import { createEmptyDatabase, databaseUrl } from '../../support/databases';
 import { afterFile, eventually, createTestFolder, project } from '../../support/harness';

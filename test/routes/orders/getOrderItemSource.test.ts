@@ -1,4 +1,4 @@
-import { removePartner } from '../../../src/retention/remove-partner';
+import { removePartner } from '../../../src/operation/retention/remove-partner';
 import { S3Front } from '../../support/s3';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 import { pruneFiles, sourceIn, sourceWithoutFile } from '../../support/provenance';

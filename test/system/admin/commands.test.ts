@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import { adminProgram } from '../../../src/admin/program';
+import { adminProgram } from '../../../src/operation/admin/program';
 import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
 import { UsageError } from '../../../src/base/command-line';
 import { sell } from '../../support/sales';

@@ -1,4 +1,4 @@
-import { adminProgram } from '../../../src/admin/program';
+import { adminProgram } from '../../../src/operation/admin/program';
 import { UsageError } from '../../../src/base/command-line';
 import { runAdmin } from '../../support/commands';
 import { createEmptyDatabase, createTestDatabase, databaseUrl } from '../../support/databases';

@@ -1,6 +1,6 @@
 import { rollUpSales } from '../../../src/sales/analytics/sales-rollup';
-import { measureBacklog } from '../../../src/process/backlog';
-import type { Backlog } from '../../../src/telemetry/metrics';
+import { measureBacklog } from '../../../src/operation/process/backlog';
+import type { Backlog } from '../../../src/operation/telemetry/metrics';
 import { indexBacklog } from '../../../src/catalog/products/search-index';
 import { claimFetches } from '../../../src/intake/sources/claims.repository';
 import { startTestService, type TestService } from '../../support/service';

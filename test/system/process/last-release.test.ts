@@ -1,5 +1,5 @@
 import { eventually } from '../../support/harness';
-import { takeOverFromLastRelease } from '../../../src/process/last-release';
+import { takeOverFromLastRelease } from '../../../src/operation/process/last-release';
 import type { UploadedFeed } from '../../support/api-client';
 import { makeQueueOfLastRelease } from '../../support/last-release';
 import { recoverRuns } from '../../../src/runs/queue/recovery';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { openDatabase, type Database, type DatabaseAddress } from '../../../src/base/db/database';
-import { migrateToLatest, missingMigrations } from '../../../src/base/db/migrate';
+import { migrateToLatest, missingMigrations } from '../../../src/operation/database/migrate';
 import { createEmptyDatabase, createTestDatabase, databaseUrl } from '../../support/databases';
 import { eventually, project } from '../../support/harness';
 import { spawnService, startService } from '../../support/process';
@@ -94,7 +94,7 @@ describe('a database that a newer version has migrated', () => {
     };
   }
   const listKeys = (env: Record<string, string>) =>
-    promisify(execFile)(process.execPath, ['dist/src/admin/main.js', 'keys', 'list'], {
+    promisify(execFile)(process.execPath, ['dist/src/operation/admin/main.js', 'keys', 'list'], {
       cwd: project,
       env: { PATH: process.env.PATH, ...env },
     });
@@ -174,7 +174,7 @@ describe('MIGRATE_ON_START=off', () => {
     const address = await createEmptyDatabase();
     const env = { PATH: process.env.PATH, DATABASE_URL: databaseUrl(address), MIGRATE_ON_START: 'off' };
     const list = () =>
-      promisify(execFile)(process.execPath, ['dist/src/admin/main.js', 'keys', 'list'], {
+      promisify(execFile)(process.execPath, ['dist/src/operation/admin/main.js', 'keys', 'list'], {
         cwd: project,
         env,
       });

@@ -41,7 +41,7 @@ function signalledInCleanup(): string {
   const file = join(createTestFolder(), 'signal.cjs');
   writeFileSync(
     file,
-    `const cleanups = require(${JSON.stringify(join(project, 'dist/src/process/cleanups.js'))});
+    `const cleanups = require(${JSON.stringify(join(project, 'dist/src/operation/process/cleanups.js'))});
      const { disposeOnce } = cleanups;
      cleanups.disposeOnce = (...given) => {
        const dispose = disposeOnce(...given);

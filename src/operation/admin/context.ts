@@ -1,0 +1,37 @@
+import { loadConfig, type Config } from '../../config';
+import { openDatabase, type Database } from '../../base/db/database';
+import { migrateToLatest, missingMigrations } from '../database/migrate';
+import { reachDatabase } from '../process/reach-database';
+
+export interface AdminContext {
+  config: Config;
+  db: Database;
+}
+
+/**
+ * Runs the work of a command on the service's database, whether the service runs or not. Migrates the schema first if a
+ * start of the service would: a command can precede the first start.
+ * @param config - the settings of the service; default: from the environment
+ * @throws ConfigError; the errors of the work
+ */
+export async function withDatabase(
+  work: (context: AdminContext) => Promise<void>,
+  config: Config = loadConfig(process.env),
+): Promise<void> {
+  const { address, release } = await reachDatabase(config);
+  const db = openDatabase(address, { applicationName: 'admin', connectionsMax: 2 });
+  try {
+    if (config.migratesOnStart) await migrateToLatest(db);
+    else await requireMigrations(db);
+    await work({ config, db });
+  } finally {
+    await db.destroy();
+    await release();
+  }
+}
+
+async function requireMigrations(db: Database): Promise<void> {
+  const missing = await missingMigrations(db);
+  if (missing.length === 0) return;
+  throw new Error(`The schema is not up to date (${missing.join(', ')}): npm run migrate.`);
+}

@@ -1,0 +1,166 @@
+import { randomBytes } from 'node:crypto';
+import { InvalidArgumentError, type Command } from 'commander';
+import document from '../../../generated/openapi.json';
+import { loadConfig } from '../../config';
+import type { Database } from '../../base/db/database';
+import { partnerExists } from '../../catalog/partners/partners.repository';
+import { storedPartnerName } from '../../catalog/partners/stored-partner-name';
+import {
+  deleteEndpoint,
+  disableEndpoint,
+  enableEndpoint,
+  insertEndpoint,
+  listEndpoints,
+  type EndpointRow,
+} from '../../webhooks/endpoints.repository';
+import type { EventType } from '../../base/db/outbox';
+import { requirePublicHost } from '../../base/public-address';
+import { endpointIdArgument, partnerNameArgument } from './arguments';
+import { withDatabase } from './context';
+import { addDeliveries } from './deliveries';
+import { printLine, printNote, printTable } from './output';
+
+/** The event types to choose from, in the order of the document; the operator sends `webhook.ping` to any endpoint. */
+const eventTypes = (Object.keys(document['x-webhooks']) as EventType[]).filter(
+  (type) => type !== 'webhook.ping',
+);
+
+/** Standard Webhooks requires 24 to 64 bytes. */
+const secretBytes = 32;
+const urlCharactersMax = 2_000;
+
+export function addWebhooks(program: Command): void {
+  const webhooks = program.command('webhooks').description('manage webhooks and their deliveries');
+  webhooks
+    .command('create')
+    .description('deliver events to a URL, and print the secret that signs them: it is shown only once')
+    .argument('<URL>', 'the address of the receiver')
+    .option('--partner <PARTNER>', 'deliver only the events of this partner', partnerNameArgument)
+    .option(
+      '--events <TYPES>',
+      `only these types, separated by commas: ${eventTypes.join(', ')}`,
+      eventTypeList,
+    )
+    .action(async (text: string, { partner = null, events = null }: CreateOptions, command: Command) => {
+      const config = loadConfig(process.env);
+      const url = parseWebhookUrl(text, config.webhookPrivateAddresses, command);
+      await withDatabase(async ({ db }) => {
+        const partner_name = partner && (await storedPartnerName(db, partner));
+        await create(db, { url, partner_name, event_types: events });
+      }, config);
+    });
+  webhooks
+    .command('list')
+    .description('list all webhooks, disabled ones too, with their last failure')
+    .action(() => withDatabase(({ db }) => list(db)));
+  for (const { name, description, change, done } of changes) {
+    webhooks
+      .command(name)
+      .description(description)
+      .argument('<ID>', 'the number of the webhook, see list', endpointIdArgument)
+      .action((id: number) =>
+        withDatabase(async ({ db }) => {
+          if (!(await change(db, id))) throw new Error(`There is no webhook ${id}.`);
+          printNote(`Webhook ${id} ${done}.`);
+        }),
+      );
+  }
+  addDeliveries(webhooks);
+}
+
+interface CreateOptions {
+  partner?: string | null;
+  events?: EventType[] | null;
+}
+
+const changes = [
+  {
+    name: 'disable',
+    description: 'stop deliveries; pending ones are discarded',
+    change: (db: Database, id: number) => disableEndpoint(db, id),
+    done: 'is disabled, and gets no more events',
+  },
+  {
+    name: 'enable',
+    description: 'deliver events from now on; ends a pause too',
+    change: enableEndpoint,
+    done: 'is enabled, and gets events from now on',
+  },
+  { name: 'remove', description: 'remove a webhook', change: deleteEndpoint, done: 'is removed' },
+];
+
+/**
+ * Parses the address of a receiver. The addresses of a host name are checked at each delivery instead.
+ * @throws UsageError
+ */
+function parseWebhookUrl(text: string, privateAddresses: boolean, command: Command): string {
+  const protocols = privateAddresses ? ['https:', 'http:'] : ['https:'];
+  const wrong = (what: string) => command.error(`Wrong URL: ${what}`);
+  if (text.length > urlCharactersMax || !URL.canParse(text)) {
+    return wrong('it must be one such as https://partner.example.org/events.');
+  }
+  const url = new URL(text);
+  if (!protocols.includes(url.protocol)) {
+    wrong('it must begin with https, or http with PRIVATE_ADDRESSES=on.');
+  }
+  if (url.username || url.password) {
+    wrong('it must have no user name and password; receivers verify the signature.');
+  }
+  if (url.hash) wrong('it must have no fragment: what follows # is never sent.');
+  try {
+    if (!privateAddresses) requirePublicHost(url);
+  } catch (error) {
+    wrong(`${(error as Error).message}; see PRIVATE_ADDRESSES.`);
+  }
+  return url.href;
+}
+
+function eventTypeList(text: string): EventType[] {
+  const given = new Set(text.split(',').map((type) => type.trim()));
+  const unknown = [...given].filter((type) => !(eventTypes as string[]).includes(type));
+  if (unknown.length > 0) throw new InvalidArgumentError(`Unknown event: ${unknown.join(', ') || "''"}`);
+  return eventTypes.filter((type) => given.has(type));
+}
+
+/** Prints only the secret to standard output, for scripts. */
+async function create(
+  db: Database,
+  endpoint: Pick<EndpointRow, 'url' | 'partner_name' | 'event_types'>,
+): Promise<void> {
+  const secret = `whsec_${randomBytes(secretBytes).toString('base64')}`;
+  const id = await insertEndpoint(db, { ...endpoint, secret });
+  printLine(secret);
+  const { partner_name: partner, event_types: types } = endpoint;
+  const isNew = partner !== null && !(await partnerExists(db, partner));
+  printNote(
+    `This is the secret of webhook ${id}, with which the receiver verifies the signatures. Keep it now: it cannot be shown again.\n` +
+      `It gets ${types?.join(', ') ?? 'all events'} of ${partner === null ? 'all partners' : `partner ${partner}`}.` +
+      (isNew ? '\nThere is no feed of this partner yet.' : ''),
+  );
+}
+
+async function list(db: Database): Promise<void> {
+  const endpoints = await listEndpoints(db);
+  printTable([
+    ['ID', 'URL', 'PARTNER', 'EVENTS', 'CREATED', 'STATE', 'DISCARDED', 'LAST FAILURE'],
+    ...endpoints.map((endpoint) => [
+      String(endpoint.webhook_endpoint_id),
+      endpoint.url,
+      endpoint.partner_name ?? '(all)',
+      endpoint.event_types?.join(',') ?? '(all)',
+      endpoint.created_at.toISOString(),
+      stateOf(endpoint),
+      String(endpoint.given_up),
+      endpoint.failed_at === null
+        ? '(none)'
+        : `${endpoint.failed_at.toISOString()} ${endpoint.failure_reason}`,
+    ]),
+  ]);
+}
+
+function stateOf({ disabled_at, disabled_reason, failures_in_a_row }: EndpointRow): string {
+  if (disabled_at !== null) {
+    return `disabled ${disabled_at.toISOString()}${disabled_reason === null ? '' : `: ${disabled_reason}`}`;
+  }
+  return failures_in_a_row === 0 ? 'in use' : `failing, ${failures_in_a_row} in a row`;
+}
