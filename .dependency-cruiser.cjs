@@ -135,15 +135,15 @@ module.exports = {
       comment:
         'The console is a client: it knows the service by the document, and how files are read by feed-format.',
       severity: 'error',
-      from: { path: '^src/console/' },
+      from: { path: '^src/clients/console/' },
       to: { path: '^src/', pathNot: '^src/(console|feed-format)/' },
     },
     {
       name: 'console-is-bundled',
       comment: 'The console runs in the browser: src/http/pages serves its bundle.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/console/' },
-      to: { path: '^src/console/' },
+      from: { path: '^src/', pathNot: '^src/clients/console/' },
+      to: { path: '^src/clients/console/' },
     },
     {
       name: 'no-test-code',

@@ -93,7 +93,7 @@ drift: node_modules/.installed-all ## check that generated files agree with thei
 
 types: node_modules/.installed-all ## check the types of everything
 	$(BIN)/tsc --noEmit --incremental --tsBuildInfoFile dist/types/service.tsbuildinfo
-	$(BIN)/tsc --noEmit --incremental --tsBuildInfoFile dist/types/console.tsbuildinfo -p src/console
+	$(BIN)/tsc --noEmit --incremental --tsBuildInfoFile dist/types/console.tsbuildinfo -p src/clients/console
 
 lint: lint-code lint-document ## check types, code, formatting and the document
 

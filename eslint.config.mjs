@@ -99,8 +99,8 @@ export default tseslint.config(
   },
   {
     // Decoded twice, `100%` in a name breaks an address: one file knows how names become segments.
-    files: ['src/console/**'],
-    ignores: ['src/console/data/address.ts'],
+    files: ['src/clients/console/**'],
+    ignores: ['src/clients/console/data/address.ts'],
     rules: {
       'no-restricted-globals': [
         'error',

@@ -11,7 +11,7 @@ import { ESLint, type Linter } from 'eslint';
 import ts from 'typescript';
 
 const root = join(__dirname, '..');
-const projects = ['tsconfig.json', 'src/console/tsconfig.json'];
+const projects = ['tsconfig.json', 'src/clients/console/tsconfig.json'];
 /** Has what TypeScript knows about the checked files. */
 const state = join(root, 'dist', 'checked');
 

@@ -17,7 +17,7 @@ export class CommandLine {
 
   /** Runs it, and writes down what it prints. @returns its standard output */
   run(...args: string[]): Promise<string> {
-    const entry = join(this.checkout, 'dist/src/cli/main.js');
+    const entry = join(this.checkout, 'dist/src/clients/cli/main.js');
     const env = { PATH: process.env.PATH, CATALOG_URL: this.url, CATALOG_API_KEY: apiKey };
     return new Promise((resolve) => {
       const options = { env, cwd: this.folder, encoding: 'latin1' as const, maxBuffer: Infinity };

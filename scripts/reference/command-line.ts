@@ -1,6 +1,6 @@
 import type { Command, Option } from 'commander';
 import { adminProgram } from '../../src/operation/admin/program';
-import { exitCodeMeanings, feedProgram } from '../../src/cli/program';
+import { exitCodeMeanings, feedProgram } from '../../src/clients/cli/program';
 import { code, page, table } from './markdown';
 
 export function commandLinePage(): string {

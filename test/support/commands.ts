@@ -23,7 +23,7 @@ export function startAdmin(env: Record<string, string>, ...args: string[]): Chil
   return spawn(process.execPath, [adminEntry, ...args], { env: { PATH: process.env.PATH, ...env } });
 }
 
-const feedEntry = join(resolve(__dirname, '../..'), 'dist/src/cli/main.js');
+const feedEntry = join(resolve(__dirname, '../..'), 'dist/src/clients/cli/main.js');
 
 /** The command `npm run feed` as it was built, in a process of its own. */
 export class FeedCommand {

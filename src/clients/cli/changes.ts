@@ -1,0 +1,171 @@
+import type { components } from '../../../generated/openapi';
+import { exitCodes, Failure } from './failures';
+import { moreText } from './lists';
+import { changeTable } from './plan';
+import { printable, printableJson } from './printable';
+import { countersText, linesText } from './report';
+import { queryText } from './requests';
+import { unexpectedResponse, type Service } from './service';
+import type { Session, Work } from './session';
+import { textTable } from './table';
+
+type RunChanges = components['schemas']['RunChanges'];
+type RunRevert = components['schemas']['RunRevert'];
+type RevertConflict = components['schemas']['RevertConflict'];
+
+/** Polling interval while the revert is queued or in progress. */
+const pollSeconds = 1;
+
+const pathOf = (jobId: string, what: string) => `/jobs/${encodeURIComponent(jobId)}/${what}`;
+
+/** Shows what a run has changed. */
+export function showChanges(jobId: string, page: { run: number; limit: number; cursor?: string }): Work {
+  return async ({ service, json }) => {
+    const path = `${pathOf(jobId, 'changes')}${queryText(page)}`;
+    const response = await service.ask('the request for changes', { method: 'GET', path });
+    const changes = response!.body as RunChanges | undefined;
+    if (!Array.isArray(changes?.items)) throw unexpectedResponse('changes');
+    process.stdout.write(json ? `${printableJson(changes)}\n` : changesReport(changes));
+    return exitCodes.done;
+  };
+}
+
+function changesReport(changes: RunChanges): string {
+  const { job_id, feed_id, run, kind, status, message, summary, items, next_cursor } = changes;
+  const lines = [`Run ${run} (${kind}) of job ${job_id}, feed ${feed_id}: ${status}.`];
+  if (status !== 'completed') lines.push(message);
+  return `${linesText(lines)}${summary ? `\n${countersText(summary)}` : ''}${tableOf(items)}${moreText(next_cursor)}`;
+}
+
+const tableOf = (items: RunChanges['items']) => (items.length > 0 ? `\n${changeTable(items)}` : '');
+
+/** What `revert` is asked for. */
+interface RevertOptions {
+  run: number;
+  dryRun?: boolean;
+  skipConflicts?: boolean;
+  limit: number;
+  cursor?: string;
+}
+
+/** Undoes a run and shows the result, or shows what that would do. */
+export function revert(jobId: string, options: RevertOptions): Work {
+  return async (session) => {
+    const undone = options.dryRun
+      ? await previewRevert(session.service, jobId, options)
+      : await revertRun(session, jobId, options);
+    process.stdout.write(session.json ? `${printableJson(undone)}\n` : revertReport(undone));
+    return undone.status === 'completed' ? exitCodes.done : exitCodes.refused;
+  };
+}
+
+const queryOf = ({ run, skipConflicts }: RevertOptions) => ({
+  run,
+  on_conflict: skipConflicts ? 'skip' : undefined,
+});
+
+async function previewRevert(service: Service, jobId: string, options: RevertOptions): Promise<RunRevert> {
+  const { limit, cursor } = options;
+  const query = queryText({ ...queryOf(options), dry_run: true, limit, cursor });
+  const response = await service.ask('the preview', {
+    method: 'POST',
+    path: `${pathOf(jobId, 'revert')}${query}`,
+  });
+  return revertOf(response!.body);
+}
+
+/** Requests a revert, or joins the one in progress, and follows it to its end. @throws Failure */
+async function revertRun(session: Session, jobId: string, options: RevertOptions): Promise<RunRevert> {
+  const response = await session.service.ask('the revert', {
+    method: 'POST',
+    path: `${pathOf(jobId, 'revert')}${queryText(queryOf(options))}`,
+    // A small one takes less.
+    headers: { prefer: 'respond-async, wait=1' },
+    // The first attempt has reverted it.
+    doneStatus: 409,
+  });
+  const undone = response && revertOf(response.body);
+  if (undone && hasEnded(undone)) return undone;
+  const run = undone?.run ?? (await lastRevert(session.service, jobId, options.run));
+  return followRevert(session, jobId, { run, reverts: options.run });
+}
+
+/** Finds the last revert of a run. @throws Failure when there is none */
+async function lastRevert(service: Service, jobId: string, of: number): Promise<number> {
+  const parameters = { path: { job_id: jobId }, query: { limit: 100 } };
+  const { items } = await service.getList('the request for runs', '/jobs/{job_id}/runs', parameters);
+  const found = items.find(({ reverts_run }) => reverts_run === of);
+  if (!found) throw new Failure(exitCodes.refused, `Run ${of} was not reverted.`);
+  return found.run;
+}
+
+/** Shows the state of a revert until it ends. */
+async function followRevert(
+  { service, view }: Session,
+  jobId: string,
+  { run, reverts }: { run: number; reverts: number },
+): Promise<RunRevert> {
+  for (;;) {
+    const path = `${pathOf(jobId, 'changes')}${queryText({ run, limit: 0 })}`;
+    const { body } = (await service.ask('the request for the revert', { method: 'GET', path }))!;
+    const { feed_id, status, message, summary } = body as RunChanges;
+    const undone = { job_id: jobId, feed_id, reverts_run: reverts, run, status, message, summary };
+    if (hasEnded(undone)) return undone;
+    view.show({ name: status === 'queued' ? 'waiting' : 'running', detail: printable(message) });
+    await service.pause(pollSeconds);
+  }
+}
+
+const hasEnded = ({ status }: RunRevert) => status === 'completed' || status === 'failed';
+
+function revertOf(body: unknown): RunRevert {
+  const undone = body as RunRevert | undefined;
+  if (typeof undone?.status === 'string' && typeof undone.reverts_run === 'number') return undone;
+  throw unexpectedResponse('a revert');
+}
+
+function revertReport(undone: RunRevert): string {
+  const {
+    job_id,
+    reverts_run,
+    run,
+    status,
+    message,
+    summary,
+    items = [],
+    conflicts = [],
+    next_cursor,
+  } = undone;
+  const what = `run ${reverts_run} of job ${job_id}`;
+  const outcome = run === null ? `A revert of ${what} would do this.` : `Reverted ${what}, by run ${run}.`;
+  const failure = run === null ? `A revert of ${what} would fail.` : `Run ${run} did not revert ${what}.`;
+  const lines = status === 'completed' ? [outcome] : [failure, message];
+  return (
+    linesText(lines) +
+    (summary ? `\n${countersText(summary)}` : '') +
+    tableOf(items) +
+    conflictTable(conflicts) +
+    moreText(next_cursor)
+  );
+}
+
+function conflictTable(conflicts: RevertConflict[]): string {
+  if (conflicts.length === 0) return '';
+  const text = (values: object) =>
+    Object.entries(values)
+      .map(([field, value]) => `${field}: ${value ?? '(none)'}`)
+      .join(', ');
+  const rows = conflicts.map(({ product_id, sku, current, reverted }) => [
+    product_id,
+    sku,
+    `${text(current)} -> ${text(reverted)}`,
+  ]);
+  return `\nConflicts:\n${textTable(
+    [
+      ['product', 11],
+      ['sku', 24],
+    ],
+    'now -> reverted',
+    rows,
+  )}`;
+}

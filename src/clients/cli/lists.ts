@@ -1,0 +1,124 @@
+import type { components } from '../../../generated/openapi';
+import { exitCodes } from './failures';
+import { printable, printableJson } from './printable';
+import { issueTable } from './report';
+import type { QueryOf } from './requests';
+import type { Session, Work } from './session';
+import { textTable } from './table';
+
+export interface PageOptions {
+  limit: number;
+  cursor?: string;
+}
+
+type Product = components['schemas']['Product'];
+type Order = components['schemas']['Order'];
+
+interface Page<Item> {
+  count: number;
+  items: Item[];
+  next_cursor?: string;
+}
+
+export function listIssues(jobId: string, options: PageOptions & { code?: string; severity?: string }): Work {
+  const query = options as QueryOf<'/jobs/{job_id}/issues'>;
+  return async (session) => {
+    const parameters = { path: { job_id: jobId }, query };
+    const page = await session.service.getList('the request for issues', '/jobs/{job_id}/issues', parameters);
+    return showPage(session, 'issues', page, issueTable);
+  };
+}
+
+export function showProducts(
+  options: PageOptions & {
+    partner?: string;
+    feed?: string;
+    sku?: string;
+    brand?: string;
+    category?: string;
+    availability?: string;
+    sortBy?: string;
+    order?: string;
+  },
+): Work {
+  const { partner: partner_name, feed: feed_id, sortBy: sort_by, ...same } = options;
+  const query = { partner_name, feed_id, sort_by, ...same } as QueryOf<'/products'>;
+  return async (session) => {
+    const page = await session.service.getList('the request for products', '/products', { query });
+    return showPage(session, 'products', page, productTable);
+  };
+}
+
+export function showOrders({ partner: partner_name, ...page }: PageOptions & { partner?: string }): Work {
+  const query = { partner_name, ...page };
+  return async (session) => {
+    const orders = await session.service.getList('the request for orders', '/orders', { query });
+    return showPage(session, 'orders', orders, orderTable);
+  };
+}
+
+/** Shows a page as a table, or as JSON. @param name - of the items, in the plural @returns the exit code */
+export function showPage<Item>(
+  { json }: Session,
+  name: string,
+  page: Page<Item>,
+  tableOf: (items: Item[]) => string,
+): number {
+  if (json) process.stdout.write(`${printableJson(page)}\n`);
+  else if (page.count === 0) process.stdout.write(`There are no ${name}.\n`);
+  else process.stdout.write(tableOf(page.items) + moreText(page.next_cursor));
+  return exitCodes.done;
+}
+
+/** The option that shows the next page; names of partners are quoted for a shell. */
+export function moreText(cursor: string | undefined): string {
+  if (cursor === undefined) return '';
+  const argument = /^[\w./-]+$/.test(cursor) ? cursor : `'${cursor.replaceAll("'", String.raw`'\''`)}'`;
+  return `\nMore: --cursor ${printable(argument)}\n`;
+}
+
+function productTable(products: readonly Product[]): string {
+  return textTable(
+    [
+      ['product', 12],
+      ['partner', 20],
+      ['sku', 24],
+      ['price', 16],
+      ['currency', 8],
+      ['availability', 16],
+    ],
+    'name',
+    products.map((product) => [
+      product.product_id,
+      product.partner_name,
+      product.sku ?? '',
+      product.price == null ? '' : String(product.price),
+      product.currency ?? '',
+      product.availability ?? '',
+      product.product_name,
+    ]),
+  );
+}
+
+function orderTable(orders: readonly Order[]): string {
+  return textTable(
+    [
+      ['order', 12],
+      ['created', 24],
+      ['partner', 20],
+      ['total', 20],
+      ['currency', 8],
+      ['reference', 24],
+    ],
+    'items',
+    orders.map((order) => [
+      order.order_id,
+      order.created_at,
+      order.partner_name,
+      String(order.total_amount),
+      order.currency,
+      order.customer_reference ?? '',
+      order.items.map(({ quantity, sku }) => `${quantity} x ${sku}`).join(', '),
+    ]),
+  );
+}

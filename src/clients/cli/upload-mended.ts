@@ -1,0 +1,200 @@
+import { TextDecoder } from 'node:util';
+import { findBuiltInFormat } from '../../feed-format/built-in-formats';
+import {
+  formatChange,
+  mendedFields,
+  mendedFile,
+  NotRejects,
+  RejectsReader,
+  statedCharset,
+  type RejectsHead,
+} from '../../feed-format/write/mended-feed';
+import { detectMark } from '../../feed-format/read/byte-order-mark';
+import { UnclosedQuote } from '../../feed-format/read/scan-record';
+import { exitCodes, Failure, UsageFailure } from './failures';
+import { memoryFile, openInputFile } from './feed-file';
+import { fetchFormat } from './formats';
+import { ownPieces } from './mend';
+import { showPlan } from './plan';
+import { printable } from './printable';
+import type { JsonOf } from './requests';
+import { unexpectedResponse } from './service';
+import type { Session, Work } from './session';
+import { uploadFeed } from './upload';
+
+type Feed = JsonOf<'/feeds/{feed_id}'>;
+
+interface RejectsFile {
+  head: RejectsHead;
+  rows: string[][];
+}
+
+/** A corrected file, whose rows are in memory; without an encoding, it has that of its byte order mark, or UTF-8 or that of the rejects. */
+interface CorrectedFile {
+  path: string;
+  encoding?: string;
+}
+
+/**
+ * Uploads the rows of a corrected file of rejects that differ from the rejects of the job's last run, and shows what a run would
+ * change.
+ */
+export function uploadMended(
+  jobId: string,
+  path: string,
+  { limit, encoding }: { limit: number; encoding?: string },
+): Work {
+  return async (session) => {
+    const feed = await feedOf(session, jobId);
+    await checkFormat(session, feed);
+    const { corrected, rejects } = await readBoth(session, jobId, feed, { path, encoding });
+    const edited = editedRows(jobId, corrected, rejects);
+    const text = mendedFile(corrected.head, edited);
+    const file = memoryFile(`mended-${feed.feed_id}.csv`, Buffer.from(text));
+    const receipt = await uploadFeed(session, file, feed.partner_name, mendedFields(feed));
+    const { feed_id, validation_job_id } = receipt;
+    session.view.note(
+      printable(
+        `${edited.length} of ${corrected.rows.length} rows differ: stored as feed ${feed_id}, but not loaded.` +
+          ` Look at the plan, then: ${session.invocation} run ${validation_job_id}`,
+      ),
+    );
+    return showPlan(validation_job_id, { limit })(session);
+  };
+}
+
+async function feedOf({ service }: Session, jobId: string): Promise<Feed> {
+  const get = async (what: string, path: string) =>
+    (await service.ask(what, { method: 'GET', path }))!.body as Record<string, unknown> | undefined;
+  const job = await get('the request for the job', `/jobs/${encodeURIComponent(jobId)}`);
+  if (typeof job?.feed_id !== 'string') throw unexpectedResponse('a job');
+  const feed = await get('the request for the feed', `/feeds/${encodeURIComponent(job.feed_id)}`);
+  if (typeof feed?.partner_name !== 'string') throw unexpectedResponse('a feed');
+  return feed as Feed;
+}
+
+/** Says when the corrected rows will be read by another definition than their feed. @throws Failure when there is none */
+async function checkFormat(session: Session, feed: Feed): Promise<void> {
+  const { feed_id, partner_name, format_name: name } = feed;
+  if (name === null || findBuiltInFormat(name)) return;
+  const change = formatChange(feed, await fetchFormat(session, { name, partner: partner_name }));
+  if (change === 'gone') {
+    const problem = `${partner_name} has no format ${name} any more, by which the rows of feed ${feed_id} were read`;
+    const remedy = `save one of this name, or upload the file itself with another format and the mode ${mendedFields(feed).mode}`;
+    throw new Failure(exitCodes.refused, printable(`${problem}: ${remedy}.`));
+  }
+  if (change === 'saved') {
+    const problem = `The format ${name} was saved again after feed ${feed_id} had been uploaded`;
+    session.view.note(printable(`${problem}: the corrected rows are read by it as it is now.`));
+  }
+}
+
+/** Reads the corrected file, and the rejects of the last run on the same lines. */
+async function readBoth(
+  { service }: Session,
+  jobId: string,
+  feed: Feed,
+  file: CorrectedFile,
+): Promise<{ corrected: RejectsFile; rejects: RejectsFile }> {
+  let both: { corrected: RejectsFile; rejects: RejectsFile } | undefined;
+  await service.ask('the download', {
+    method: 'GET',
+    path: `/jobs/${encodeURIComponent(jobId)}/rejects.csv`,
+    headers: { accept: 'text/csv, application/json' },
+    async save(content, headers) {
+      const charset = statedCharset(headers['content-type']);
+      const readings = await readCorrected(file, feed, charset);
+      const lines = new Set(readings.flatMap(({ rows }) => rows.map(lineOf)));
+      const rejects = await readRows(content, feed, new TextDecoder(charset), lines);
+      both = { corrected: closest(readings, rejects), rejects };
+    },
+  });
+  return both!;
+}
+
+/** Returns the reading of which fewest rows differ, the header counted as one: the first of several. */
+function closest(readings: RejectsFile[], rejects: RejectsFile): RejectsFile {
+  const rowsOf = ({ head, rows }: RejectsFile) => [head.header, ...rows];
+  const known = new Map(rowsOf(rejects).map((row) => [lineOf(row), contentOf(row)]));
+  const differing = (reading: RejectsFile) =>
+    rowsOf(reading).filter((row) => known.get(lineOf(row)) !== contentOf(row)).length;
+  return readings.toSorted((one, other) => differing(one) - differing(other))[0]!;
+}
+
+/** Reads the corrected file in its encoding; in each that it can have if it does not tell. */
+async function readCorrected(
+  { path, encoding }: CorrectedFile,
+  feed: Feed,
+  charset: string,
+): Promise<RejectsFile[]> {
+  const wrong = (problem: string) => new UsageFailure(`${printable(path)} ${problem}`);
+  const file = await openInputFile(path);
+  try {
+    const pieces: Buffer[] = [];
+    for await (const piece of ownPieces(file.read()!)) pieces.push(piece);
+    const readAs = (name: string) => readRows(pieces, feed, new TextDecoder(name, { fatal: true }));
+    const mark = detectMark(pieces[0] ?? Buffer.alloc(0));
+    const known = encoding ?? (mark.markBytes > 0 ? mark.encoding : undefined);
+    // Many spreadsheets save UTF-8, whatever they have opened.
+    const names = known === undefined ? new Set(['utf-8', charset]) : [known];
+    const readings = await Promise.allSettled(Array.from(names, readAs));
+    const read = readings.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    if (read.length === 0) throw (readings.at(-1) as PromiseRejectedResult).reason;
+    return read;
+  } catch (error) {
+    if (error instanceof NotRejects)
+      throw wrong('is no file of rejects: its first columns are not _line, _codes and _messages.');
+    if (error instanceof UnclosedQuote) throw wrong('is not CSV: a quote is never closed.');
+    if (error instanceof RangeError) throw new UsageFailure(`Unknown encoding: ${printable(encoding!)}.`);
+    if ((error as { code?: string }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
+      throw wrong('is in another encoding: name it with --encoding.');
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Reads a file of rejects. @param lines - absent: all @throws NotRejects, UnclosedQuote; errors of the decoder */
+async function readRows(
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+  feed: Feed,
+  decoder: TextDecoder,
+  lines?: ReadonlySet<string>,
+): Promise<RejectsFile> {
+  const reader = new RejectsReader(feed.format_name);
+  const rows: string[][] = [];
+  const keep = (some: string[][]) => {
+    for (const row of some) if (!lines || lines.has(lineOf(row))) rows.push(row);
+  };
+  for await (const piece of pieces) keep(reader.read(decoder.decode(piece, { stream: true }), false));
+  keep(reader.read(decoder.decode(), true));
+  return { head: reader.head!, rows };
+}
+
+/**
+ * Finds the rows that were corrected, in the order of their lines.
+ * @throws UsageFailure for other columns, and without such a row; Failure for a row that the last run has not skipped
+ */
+function editedRows(jobId: string, corrected: RejectsFile, rejects: RejectsFile): string[][] {
+  const names = rejects.head.header;
+  if (names.some((name, at) => corrected.head.header[at]?.trim() !== name.trim()))
+    throw new UsageFailure('The columns of the file are not those of the skipped rows, in their order.');
+  const skipped = new Map(rejects.rows.map((row) => [lineOf(row), row]));
+  const foreign = corrected.rows.find((row) => !skipped.has(lineOf(row)));
+  if (foreign) {
+    const problem = `The last run of job ${jobId} has not skipped line ${lineOf(foreign)}`;
+    const remedy = 'download the rejects again, and correct those.';
+    throw new Failure(exitCodes.refused, printable(`${problem}: ${remedy}`));
+  }
+  const edited = corrected.rows.filter((row) => contentOf(row) !== contentOf(skipped.get(lineOf(row))!));
+  if (edited.length === 0) throw new UsageFailure('No row of the file differs from the skipped rows.');
+  return edited.sort((one, other) => Number(lineOf(one)) - Number(lineOf(other)));
+}
+
+const lineOf = ([line = '']: string[]) => line.trim();
+
+/** What is compared. The codes count, because emptied ones want a row that had lost; the messages do not. */
+function contentOf([, codes, , ...cells]: string[]): string {
+  while (cells.at(-1) === '') cells.pop();
+  return JSON.stringify([codes, ...cells]);
+}

@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import type { components } from '../../../generated/openapi';
+import type { StreamedBody } from './exchange';
+import type { FeedFile } from './feed-file';
+import { printable } from './printable';
+import { unexpectedResponse, type Request } from './service';
+import type { Session } from './session';
+
+export type Receipt = components['schemas']['FeedReceipt'];
+
+/** Uploads a file idempotently. @param fields - further fields of the form @throws Failure */
+export async function uploadFeed(
+  session: Session,
+  file: FeedFile,
+  partnerName: string,
+  fields: Record<string, string>,
+): Promise<Receipt> {
+  const headers = { 'idempotency-key': randomUUID() };
+  // 409: an attempt whose connection broke is still in progress.
+  const request = { path: '/feeds/upload', headers, retriedStatuses: [409] };
+  const receipt = (await sendForm(session, 'the upload', request, file, {
+    partner_name: partnerName,
+    ...fields,
+  })) as Receipt | undefined;
+  if (typeof receipt?.validation_job_id === 'string') return receipt;
+  throw unexpectedResponse('a receipt');
+}
+
+export async function sendForm(
+  { service, view }: Session,
+  what: string,
+  request: Omit<Request, 'method' | 'body'>,
+  file: FeedFile,
+  fields: Record<string, string>,
+): Promise<unknown> {
+  const form = new UploadForm(file, fields);
+  const response = await service.ask(what, {
+    ...request,
+    method: 'POST',
+    headers: { ...request.headers, 'content-type': form.contentType },
+    body() {
+      let done = 0;
+      return form.body((bytes) => {
+        done += bytes;
+        view.show({ name: 'uploading', bytes: { done, total: file.size }, detail: printable(file.name) });
+      });
+    },
+  });
+  return response!.body;
+}
+
+class UploadForm {
+  readonly contentType: string;
+  private readonly head: Buffer;
+  private readonly tail: Buffer;
+
+  constructor(
+    private readonly file: FeedFile,
+    fields: Record<string, string>,
+  ) {
+    const boundary = `feed-${randomUUID()}`;
+    this.contentType = `multipart/form-data; boundary=${boundary}`;
+    // The fields come first, so that the wrong key is refused before the file is sent.
+    const parts = Object.entries(fields).map(
+      ([name, value]) =>
+        `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+    );
+    this.head = Buffer.from(
+      `${parts.join('')}--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${quoted(file.name)}"\r\n` +
+        'Content-Type: text/csv\r\n\r\n',
+    );
+    this.tail = Buffer.from(`\r\n--${boundary}--\r\n`);
+  }
+
+  /** Makes the body of an attempt; undefined when the file cannot be read again. `onSent` gets bytes of the file. */
+  body(onSent: (bytes: number) => void): StreamedBody | undefined {
+    const content = this.file.read();
+    if (!content) return undefined;
+    const { head, tail } = this;
+    const { size: fileSize } = this.file;
+    const size = fileSize === undefined ? undefined : head.length + fileSize + tail.length;
+    return {
+      size,
+      async *pieces() {
+        yield head;
+        yield* content;
+        yield tail;
+      },
+      onSent: (piece) => onSent(piece === head || piece === tail ? 0 : piece.length),
+    };
+  }
+}
+
+/** Escapes a file name by the HTML standard ("multipart/form-data encoding algorithm"). */
+function quoted(fileName: string): string {
+  return fileName.replaceAll('"', '%22').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+}

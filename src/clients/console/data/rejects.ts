@@ -1,0 +1,191 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { strictFormat } from '../../../feed-format/built-in-formats';
+import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../../feed-format/write/faulty-cells';
+import type { ReadDefinition } from '../../../feed-format/format-definition';
+import {
+  formatChange,
+  RejectsReader,
+  statedCharset,
+  type FormatChange,
+  type RejectsHead,
+} from '../../../feed-format/write/mended-feed';
+import type { Schemas } from '../api';
+import { bodyOf, client } from '../api';
+import type { Edits } from './edits';
+import { fetchFormats } from './formats';
+
+type Feed = Schemas['Feed'];
+
+/** A skipped row: its line in the feed, why it was skipped, and its cells, those of generated columns included. */
+export interface RejectedRow {
+  line: string;
+  messages: string;
+  cells: string[];
+  /** Positions of the cells that are the reason. */
+  faulty: number[];
+}
+
+/** Rows that are kept together. */
+const blockRows = 500;
+
+/** How long the tab works without a pause. */
+const workMilliseconds = 30;
+
+/**
+ * Rows of a file of rejects. They can be hundreds of thousands: the browser keeps them outside of the page's memory, which has a
+ * line and a reason for each.
+ */
+class RejectedRows {
+  private readonly blocks: Blob[] = [];
+  private block: string[][] = [];
+  private readonly lines: number[] = [];
+  /** The codes of each row, as a number in `allCodes`. */
+  private readonly codes: number[] = [];
+  private readonly allCodes: string[] = [];
+
+  add(cells: string[]): void {
+    const [line = '', codes = ''] = cells;
+    let known = this.allCodes.indexOf(codes);
+    if (known === -1) known = this.allCodes.push(codes) - 1;
+    this.lines.push(Number(line));
+    this.codes.push(known);
+    this.block.push(cells);
+    if (this.block.length === blockRows) this.end();
+  }
+
+  /** Stores the last rows. */
+  end(): void {
+    this.blocks.push(new Blob([JSON.stringify(this.block)]));
+    this.block = [];
+  }
+
+  /** Returns the places of the rows that have a reason; of all rows without one. */
+  placesOf(code: string): number[] {
+    const hasCode = this.allCodes.map((codes) => code === '' || codes.split(' ').includes(code));
+    return this.codes.flatMap((codes, place) => (hasCode[codes] ? [place] : []));
+  }
+
+  /** Returns the places of the rows on these lines of the feed. */
+  placesAt(lines: ReadonlySet<string>): number[] {
+    return this.lines.flatMap((line, place) => (lines.has(String(line)) ? [place] : []));
+  }
+
+  /** Reads the rows at these places, which ascend. */
+  async read(places: readonly number[]): Promise<string[][]> {
+    const rows: string[][] = [];
+    for (const [at, inBlock] of Map.groupBy(places, (place) => Math.floor(place / blockRows))) {
+      const block = JSON.parse(await this.blocks[at]!.text()) as string[][];
+      rows.push(...inBlock.map((place) => block[place % blockRows]!));
+    }
+    return rows;
+  }
+}
+
+/** The skipped rows of a run, and how they were read. */
+export class Rejects {
+  private readonly columns: CellsOfColumns;
+
+  constructor(
+    readonly head: RejectsHead,
+    readonly rows: Pick<RejectedRows, 'placesOf' | 'placesAt' | 'read'>,
+    private readonly definition: ReadDefinition,
+    private readonly mode: Schemas['LoadMode'],
+  ) {
+    this.columns = cellsOfColumns(head.header, definition);
+  }
+
+  /** Reads the rows at these places, which ascend. */
+  async read(places: readonly number[]): Promise<RejectedRow[]> {
+    const { columns, mode, definition } = this;
+    const reading = { width: this.head.header.length, columns, mode, definition };
+    return (await this.rows.read(places)).map((cells) => {
+      const [line = '', codes = '', messages = ''] = cells;
+      return { line, messages, cells, faulty: faultyCells(codes.split(' '), cells, reading) };
+    });
+  }
+
+  /** Reads the rows that have a changed cell, with their changes. */
+  async readMended(edits: Edits): Promise<string[][]> {
+    const lines = new Set(Object.keys(edits).map((place) => place.split('/')[0]!));
+    const { length: width } = this.head.header;
+    const rows = await this.rows.read(this.rows.placesAt(lines));
+    return rows.map((cells) =>
+      Array.from(
+        { length: Math.max(width, cells.length) },
+        (_, column) => edits[`${cells[0]}/${column}`] ?? cells[column] ?? '',
+      ),
+    );
+  }
+}
+
+/** The skipped rows of the last load of a feed. */
+export const useRejects = (feed: Feed, run: number) =>
+  useQuery({
+    queryKey: ['rejects', feed.validation_job_id, run],
+    queryFn: async () => {
+      const [file, definition] = await Promise.all([fetchRejects(feed), definitionOf(feed)]);
+      return readRejects(file, feed, definition);
+    },
+    staleTime: Infinity,
+  });
+
+/** One page of the rows that have a reason. @param places - of its rows */
+export const useRejectedRows = (
+  { validation_job_id: jobId }: Feed,
+  run: number,
+  rejects: Rejects | undefined,
+  places: number[],
+) =>
+  useQuery({
+    queryKey: ['rejected-rows', jobId, run, places],
+    queryFn: () => rejects!.read(places),
+    enabled: rejects !== undefined,
+    placeholderData: keepPreviousData,
+    staleTime: Infinity,
+  });
+
+/** Fetches the file of rejects of the last run of a feed. @throws as `bodyOf`, also while a run waits or is in progress */
+export const fetchRejects = (feed: Feed) =>
+  bodyOf(
+    client.GET('/jobs/{job_id}/rejects.csv', {
+      params: { path: { job_id: feed.validation_job_id } },
+      parseAs: 'blob',
+    }) as Promise<{ data?: Blob; error?: unknown; response: Response }>,
+  );
+
+/** Returns how a feed was read; as without a format where its own is gone. */
+async function definitionOf({ partner_name, format_name }: Feed): Promise<ReadDefinition> {
+  const formats = format_name === null ? [] : await fetchFormats(partner_name);
+  return formats.find((format) => format.format_name === format_name)?.definition ?? strictFormat;
+}
+
+async function readRejects(file: Blob, feed: Feed, definition: ReadDefinition): Promise<Rejects> {
+  const decoder = new TextDecoder(statedCharset(file.type));
+  const source = file.stream().getReader();
+  const reader = new RejectsReader(feed.format_name);
+  const rows = new RejectedRows();
+  let pausedAt = performance.now();
+  for (let isEnd = false; !isEnd;) {
+    const { value, done } = await source.read();
+    isEnd = done;
+    for (const cells of reader.read(decoder.decode(value, { stream: !done }), done)) rows.add(cells);
+    // Pieces that have been read already come without a pause, in which the tab could do nothing else.
+    if (performance.now() - pausedAt < workMilliseconds) continue;
+    await new Promise((resolve) => setTimeout(resolve));
+    pausedAt = performance.now();
+  }
+  rows.end();
+  return new Rejects(reader.head!, rows, definition, feed.mode);
+}
+
+/** What has become of the feed's format since, by which mended rows are read; undefined also while that is not known. */
+export function useFormatChange(feed: Feed): FormatChange | undefined {
+  const { partner_name: partner, format_name: name } = feed;
+  const { data: formats } = useQuery({
+    queryKey: ['formats', partner],
+    queryFn: () => fetchFormats(partner),
+    enabled: name !== null,
+  });
+  const format = formats?.find(({ format_name }) => format_name === name);
+  return formats && formatChange(feed, format);
+}
