@@ -1,70 +1,104 @@
 /**
- * The rooms of src and what each may import, from the bottom up: a room imports only rooms that stand before it here.
- * Only main.ts, app.ts and config.ts stand outside; they compose.
+ * The folders directly below src, from the bottom up: what each may import, and its rooms in the same order. A folder or room imports only
+ * what stands before it here. The room '.' is the files of the folder itself.
  */
-const rooms = {
-  shared: [],
-  'feed-format': ['shared'],
-  db: ['shared'],
-  events: ['shared', 'db'],
-  storage: ['shared'],
-  'embedded-postgres': ['shared', 'db'],
-  http: ['shared', 'db', 'storage'],
-  partners: ['shared', 'db', 'events', 'feed-format', 'http'],
-  idempotency: ['shared', 'db'],
-  keys: ['shared', 'db'],
-  etl: ['shared', 'db', 'storage', 'feed-format', 'partners'],
-  formats: ['shared', 'db', 'feed-format', 'http', 'partners', 'keys', 'etl'],
-  jobs: ['shared', 'db', 'feed-format', 'http', 'partners', 'etl'],
-  runs: ['shared', 'db', 'events', 'storage', 'feed-format', 'partners', 'http', 'etl', 'jobs'],
-  feeds: [
-    'shared',
-    'db',
-    'events',
-    'storage',
-    'feed-format',
-    'http',
-    'partners',
-    'formats',
-    'idempotency',
-    'keys',
-    'etl',
-    'jobs',
-  ],
-  sources: [
-    'shared',
-    'db',
-    'events',
-    'storage',
-    'feed-format',
-    'http',
-    'partners',
-    'keys',
-    'formats',
-    'jobs',
-    'runs',
-    'feeds',
-  ],
-  products: ['shared', 'db', 'feed-format', 'http', 'partners', 'formats'],
-  orders: ['shared', 'db', 'events', 'feed-format', 'http', 'partners', 'idempotency'],
-  analytics: ['shared', 'db', 'http'],
-  provenance: ['shared', 'db', 'storage', 'feed-format', 'http', 'etl'],
-  retention: ['shared', 'db', 'storage', 'partners', 'etl', 'provenance'],
-  health: ['shared', 'db', 'http'],
-  docs: ['shared', 'http'],
-  webhooks: ['shared', 'db', 'events', 'http', 'feeds', 'jobs', 'orders', 'partners', 'sources'],
-  telemetry: ['shared', 'db', 'storage', 'http', 'health', 'runs', 'sources', 'webhooks'],
-  cli: ['shared', 'feed-format'],
+const folders = {
+  base: {
+    imports: [],
+    rooms: {
+      '.': [],
+      concurrency: ['.'],
+      db: ['.', 'concurrency'],
+      storage: ['.', 'concurrency'],
+      'embedded-postgres': ['.', 'db'],
+    },
+  },
+  'feed-format': {
+    imports: ['base'],
+    rooms: { '.': [], read: ['.'], rows: ['.', 'read'], detect: ['.', 'read', 'rows'], write: ['.', 'read'] },
+  },
+  http: {
+    imports: ['base'],
+    rooms: {
+      keys: [],
+      idempotency: [],
+      body: ['keys'],
+      contract: ['keys', 'body'],
+      reply: ['keys', 'body', 'contract'],
+      pages: ['contract', 'reply'],
+      '.': ['keys', 'body', 'contract', 'reply'],
+    },
+  },
+  catalog: {
+    imports: ['base', 'feed-format', 'http'],
+    rooms: {
+      changes: [],
+      partners: ['changes'],
+      formats: ['partners'],
+      products: ['changes', 'partners', 'formats'],
+    },
+  },
+  sales: { imports: ['base', 'feed-format', 'http', 'catalog'], rooms: { orders: [], analytics: [] } },
+  runs: {
+    imports: ['base', 'feed-format', 'http', 'catalog'],
+    rooms: {
+      etl: [],
+      jobs: ['etl'],
+      queue: ['etl', 'jobs'],
+      execution: ['etl', 'jobs', 'queue'],
+      '.': ['etl', 'jobs', 'queue', 'execution'],
+    },
+  },
+  intake: {
+    imports: ['base', 'feed-format', 'http', 'catalog', 'runs'],
+    rooms: { feeds: [], sources: ['feeds'], provenance: [] },
+  },
+  webhooks: { imports: ['base', 'http', 'catalog', 'sales', 'runs', 'intake'], rooms: { '.': [] } },
+  operation: {
+    imports: ['base', 'feed-format', 'http', 'catalog', 'sales', 'runs', 'intake', 'webhooks'],
+    rooms: {
+      telemetry: [],
+      retention: [],
+      database: [],
+      process: ['telemetry', 'retention', 'database'],
+      admin: ['retention', 'database', 'process'],
+    },
+  },
+  clients: { imports: ['base', 'feed-format'], rooms: { cli: [], console: [] } },
 };
-/** They put the service together, and import `config.ts`. */
-const composers = { process: ['cli', 'admin'], admin: ['cli'] };
 
-const order = Object.keys(rooms);
-for (const [room, imports] of Object.entries(rooms)) {
-  const upward = imports.filter((other) => order.indexOf(other) >= order.indexOf(room));
-  if (upward.length > 0)
-    throw new Error(`src/${room} may not import what stands after it: ${upward.join(', ')}`);
+function requireOrder(place, imports) {
+  const order = Object.keys(imports);
+  for (const [name, others] of Object.entries(imports)) {
+    const upward = others.filter((other) => order.indexOf(other) >= order.indexOf(name));
+    if (upward.length > 0) throw new Error(`${place}/${name} may not import ${upward.join(', ')}: they do not stand before it.`);
+  }
 }
+
+requireOrder('src', Object.fromEntries(Object.entries(folders).map(([name, { imports }]) => [name, imports])));
+for (const [folder, { rooms }] of Object.entries(folders)) requireOrder(`src/${folder}`, rooms);
+
+const names = Object.keys(folders);
+/** Files of a room; those of '.' stand in the folder itself. */
+const filesOf = (folder, room) => `^src/${folder}/${room === '.' ? '[^/]+$' : `${room}/`}`;
+
+const betweenFolders = Object.entries(folders).map(([folder, { imports }]) => ({
+  name: `${folder}-imports`,
+  comment: `src/${folder} may import ${imports.join(', ') || 'no other folder of src'}. See docs/explanation/architecture.md.`,
+  severity: 'error',
+  from: { path: `^src/${folder}/`, pathNot: '^src/operation/(process|admin)/' },
+  to: { path: '^src/', pathNot: `^src/(${[folder, ...imports].join('|')})/` },
+}));
+
+const betweenRooms = Object.entries(folders).flatMap(([folder, { rooms }]) =>
+  Object.entries(rooms).map(([room, imports]) => ({
+    name: `${folder}-${room}-imports`,
+    comment: `Of src/${folder}, ${room === '.' ? 'files of the folder itself' : room} may import ${imports.join(', ') || 'no other room'}.`,
+    severity: 'error',
+    from: { path: filesOf(folder, room) },
+    to: { path: `^src/${folder}/`, pathNot: [room, ...imports].map((each) => filesOf(folder, each)) },
+  })),
+);
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -84,28 +118,26 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/[^/]+/',
-        pathNot: `^src/(${[...order, ...Object.keys(composers), 'console'].join('|')})/`,
+        pathNot: names.flatMap((folder) =>
+          Object.keys(folders[folder].rooms).map((room) => filesOf(folder, room)),
+        ),
       },
       to: {},
     },
-    ...Object.entries(rooms).map(([room, imports]) => ({
-      name: `${room}-imports`,
-      comment: `src/${room} may import ${imports.join(', ') || 'no other folder of src'}. See docs/explanation/architecture.md.`,
+    ...betweenFolders,
+    ...betweenRooms,
+    {
+      name: 'composers-import',
+      comment: 'They put the service together: they may import everything but clients.',
       severity: 'error',
-      from: { path: `^src/${room}/` },
-      to: { path: '^src/', pathNot: `^src/(${[room, ...imports].join('|')})/` },
-    })),
-    ...Object.entries(composers).map(([room, others]) => ({
-      name: `${room}-imports`,
-      severity: 'error',
-      from: { path: `^src/${room}/` },
-      to: { path: `^src/(main\\.ts$|${others.join('/|')}/)` },
-    })),
+      from: { path: '^src/(operation/(process|admin)/|app\\.ts$|main\\.ts$)' },
+      to: { path: '^src/clients/' },
+    },
     {
       name: 'config-imports',
       severity: 'error',
       from: { path: '^src/config\\.ts$' },
-      to: { path: '^src/', pathNot: '^src/(shared|feed-format)/' },
+      to: { path: '^src/', pathNot: '^src/(base|feed-format)/[^/]+$' },
     },
     {
       name: 'layout-is-chosen-once',
@@ -113,21 +145,10 @@ module.exports = {
         'How products are stored is chosen in src/base/db/layout/product-layout.ts: call its functions, or add one to both layouts. Only statements ' +
         'of src/catalog/products/pages that cannot be one have a form for each.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(db/(layout|distribution)|products/pages)/' },
+      from: { path: '^src/', pathNot: '^src/(base/db/layout|operation/database|catalog/products/pages)/' },
       to: {
         path: '^src/base/db/layout/',
         pathNot: '^src/base/db/layout/(product-layout|layout-interface|copy-products)\\.ts$',
-      },
-    },
-    {
-      name: 'read-imports',
-      comment: 'How a file is read depends on nothing but what a column, a format and a text are.',
-      severity: 'error',
-      from: { path: '^src/feed-format/read/' },
-      to: {
-        path: '^src/',
-        pathNot:
-          '^src/(shared/|feed-format/(read/|(columns|decimal-comma|delimiter|format-definition|load-options|report-columns|text)\\.ts$))',
       },
     },
     {
@@ -136,7 +157,7 @@ module.exports = {
         'The console is a client: it knows the service by the document, and how files are read by feed-format.',
       severity: 'error',
       from: { path: '^src/clients/console/' },
-      to: { path: '^src/', pathNot: '^src/(console|feed-format)/' },
+      to: { path: '^src/', pathNot: '^src/(clients/console|feed-format)/' },
     },
     {
       name: 'console-is-bundled',

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { apiKey } from '../bench/servers';
 import type { FileToTry } from './made-up-files';
@@ -17,7 +17,7 @@ export class CommandLine {
 
   /** Runs it, and writes down what it prints. @returns its standard output */
   run(...args: string[]): Promise<string> {
-    const entry = join(this.checkout, 'dist/src/clients/cli/main.js');
+    const entry = join(this.checkout, this.commandFile());
     const env = { PATH: process.env.PATH, CATALOG_URL: this.url, CATALOG_API_KEY: apiKey };
     return new Promise((resolve) => {
       const options = { env, cwd: this.folder, encoding: 'latin1' as const, maxBuffer: Infinity };
@@ -33,6 +33,14 @@ export class CommandLine {
       });
       child.stdin!.end();
     });
+  }
+
+  /** Path of the built command in the checkout, which other releases have elsewhere. */
+  private commandFile(): string {
+    const manifest = JSON.parse(readFileSync(join(this.checkout, 'package.json'), 'utf8')) as {
+      bin: Record<string, string>;
+    };
+    return manifest.bin['partner-feed']!;
   }
 
   /** Does with a file what a partner would do. */

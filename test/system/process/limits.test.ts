@@ -13,7 +13,7 @@ import { testKey } from '../../support/service';
 const turnedDown = {
   'http/slow-client': { requestIdleMilliseconds: 500 },
   'http/server': { responseIdleMillisecondsMax: 500 },
-  'runs/rejects': { concurrentRejectsMax: 2 },
+  'runs/execution/rejects': { concurrentRejectsMax: 2 },
 };
 /** Rows that are long and few: read soon, and more than the buffers between two sockets hold. */
 const rows = 24;

@@ -8,7 +8,7 @@ import { embeddedAddress, startUsedService, type ServiceProcess } from '../../su
 /** NODE_OPTIONS by which a row with the sku HOG fills the memory of the ETL thread. */
 function hogMemory(): string {
   const file = join(createTestFolder(), 'hog.cjs');
-  const transform = resolve(__dirname, '../../../dist/src/etl/transform.js');
+  const transform = resolve(__dirname, '../../../dist/src/feed-format/rows/transform.js');
   writeFileSync(
     file,
     `if (!require('node:worker_threads').isMainThread) {
