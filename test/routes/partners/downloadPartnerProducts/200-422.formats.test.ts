@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { decode, encode } from 'iconv-lite';
-import { builtInFormats } from '../../../src/feed-format/built-in-formats';
-import type { FormatDefinition } from '../../../src/feed-format/format-definition';
-import { casesFor } from '../../support/fuzz';
-import { toCsv, type FeedRow } from '../../support/catalog';
-import { putFormat } from '../../support/format-requests';
-import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
+import { builtInFormats } from '../../../../src/feed-format/built-in-formats';
+import type { FormatDefinition } from '../../../../src/feed-format/format-definition';
+import { casesFor } from '../../../support/fuzz';
+import { toCsv, type FeedRow } from '../../../support/catalog';
+import { putFormat } from '../../../support/format-requests';
+import { startTestService, testKey, withStoredKey, type TestService } from '../../../support/service';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,8 +1,8 @@
-import { aTimestamp } from '../../support/expectations';
+import { aTimestamp } from '../../../support/expectations';
 import { rm } from 'node:fs/promises';
-import { whileLoading, whileReading } from '../../support/runs-in-flight';
-import { startTestService, type TestService } from '../../support/service';
-import { rawFilePath } from '../../support/stored-uploads';
+import { whileLoading, whileReading } from '../../../support/runs-in-flight';
+import { startTestService, type TestService } from '../../../support/service';
+import { rawFilePath } from '../../../support/stored-uploads';
 
 let service: TestService;
 beforeAll(async () => {

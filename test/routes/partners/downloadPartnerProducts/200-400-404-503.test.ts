@@ -1,14 +1,14 @@
-import { transferRules } from '../../../src/base/concurrency/transfer-limit';
+import { transferRules } from '../../../../src/base/concurrency/transfer-limit';
 import { once } from 'node:events';
 import { get as request, type IncomingMessage } from 'node:http';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
-import { inTransaction } from '../../../src/base/db/transaction';
-import { mergePartners } from '../../../src/catalog/partners/merge-partners';
-import { casesFor } from '../../support/fuzz';
-import { toCsv, type FeedRow } from '../../support/catalog';
-import { eventually } from '../../support/harness';
-import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
+import { inTransaction } from '../../../../src/base/db/transaction';
+import { mergePartners } from '../../../../src/catalog/partners/merge-partners';
+import { casesFor } from '../../../support/fuzz';
+import { toCsv, type FeedRow } from '../../../support/catalog';
+import { eventually } from '../../../support/harness';
+import { startTestService, testKey, withStoredKey, type TestService } from '../../../support/service';
 
 const header = 'sku,product_name,description,brand,category,price,currency,availability\n';
 const notFound = { status: 404, body: { detail: 'Partner not found.' } };

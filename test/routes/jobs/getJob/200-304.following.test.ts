@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { jobPollMilliseconds, jobWaitLimits } from '../../../src/runs/jobs/job-changes';
-import type { ApiResponse, UploadedFeed } from '../../support/api-client';
-import { eventually } from '../../support/harness';
-import { whileLoading, whileReading } from '../../support/runs-in-flight';
-import { startTestService, testKey, type TestService } from '../../support/service';
+import { jobPollMilliseconds, jobWaitLimits } from '../../../../src/runs/jobs/job-changes';
+import type { ApiResponse, UploadedFeed } from '../../../support/api-client';
+import { eventually } from '../../../support/harness';
+import { whileLoading, whileReading } from '../../../support/runs-in-flight';
+import { startTestService, testKey, type TestService } from '../../../support/service';
 
 const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\nLAMP-1,Head lamp,NA\n';
 

@@ -1,11 +1,11 @@
-import { loadProducts } from '../../support/catalog';
+import { loadProducts } from '../../../support/catalog';
 import {
   beginHistoryAt,
   removeVersionsUntil,
   withoutHistory,
   writeHistory,
-} from '../../support/write-history';
-import { startTestService, withStoredKey, type TestService } from '../../support/service';
+} from '../../../support/write-history';
+import { startTestService, withStoredKey, type TestService } from '../../../support/service';
 
 let service: TestService;
 beforeAll(async () => {

@@ -1,7 +1,7 @@
-import { aTimestamp } from '../../support/expectations';
-import { loadProducts } from '../../support/catalog';
-import { onLocalProducts } from '../../support/local-products';
-import { startTestService, type TestService } from '../../support/service';
+import { aTimestamp } from '../../../support/expectations';
+import { loadProducts } from '../../../support/catalog';
+import { onLocalProducts } from '../../../support/local-products';
+import { startTestService, type TestService } from '../../../support/service';
 
 let service: TestService;
 beforeAll(async () => {
