@@ -68,7 +68,7 @@ test-pooled: node_modules/.installed-all dist/.built ## run tests with PgBouncer
 	TEST_POOLER=$(or $(KEPT),0) $(BIN)/jest --selectProjects api system --testPathPatterns $(or $(FILES),.)
 
 # Other folders have no statement on products, or concern the schema and processes.
-citus_tests := citus routes etl runs products partners retention provenance analytics feeds sources webhooks idempotency keys
+citus_tests := citus routes runs catalog operation/retention intake sales webhooks http/idempotency http/keys
 
 test-citus: node_modules/.installed-all ## run most API tests on the coordinator of Citus that CITUS_URL names (DISTRIBUTED=1: products in shards, FILES=…)
 	@test -n "$$CITUS_URL" || { echo 'Set CITUS_URL to a coordinator of Citus, for example postgresql://postgres@127.0.0.1:5432/postgres.' >&2; exit 1; }

@@ -14,7 +14,7 @@ const readOnlyKey = process.env.DREDD_READ_ONLY_KEY;
 
 /** Transactions that Dredd cannot bring about, with the reason; jest covers them. */
 const skipped = [
-  { pattern: / > 408 > /, reason: 'needs a client that stops sending: test/http/idle-body.test.ts' },
+  { pattern: / > 408 > /, reason: 'needs a client that stops sending: test/http/slow-client.test.ts' },
   { pattern: / > 429 > /, reason: 'needs a limit that is used up: test/routes/every-operation.test.ts' },
   { pattern: / > 500 > /, reason: 'needs a fault inside the service: test/http/failing-handlers.test.ts' },
   {

@@ -1,6 +1,8 @@
 import { formatPath, putFormat } from '../../support/format-requests';
+import { putSource } from '../../support/source-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
+const url = 'https://feeds.acme.example/products.csv';
 const formatNotFound = { status: 404, body: { detail: 'Format not found.' } };
 const partnerNotFound = { status: 404, body: { detail: 'Partner not found.' } };
 
@@ -66,6 +68,22 @@ describe('DELETE /partners/{partner_name}/formats/{format_name}', () => {
       expect(await remove('Unknown', 'theirs')).toMatchObject(partnerNotFound);
       expect(await remove('Acme Outdoor', 'theirs', limited)).toMatchObject(partnerNotFound);
       expect((await service.api.get(formatPath('Acme Outdoor', 'theirs'))).status).toBe(200);
+    });
+  });
+
+  describe('409', () => {
+    it('rejects a format that a source names', async () => {
+      await putFormat(service.api, 'Formatted', 'weekly');
+      await putSource(service.api, 'Formatted', 'daily', { url, format: 'weekly' });
+
+      const refused = await service.api.send('DELETE', formatPath('Formatted', 'weekly'));
+      await putSource(service.api, 'Formatted', 'daily', { url });
+
+      expect([refused.status, refused.body.detail]).toEqual([
+        409,
+        'Source daily reads its feeds by this format. Change or delete the source first.',
+      ]);
+      expect((await service.api.send('DELETE', formatPath('Formatted', 'weekly'))).status).toBe(200);
     });
   });
 });
