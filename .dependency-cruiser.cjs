@@ -71,11 +71,15 @@ function requireOrder(place, imports) {
   const order = Object.keys(imports);
   for (const [name, others] of Object.entries(imports)) {
     const upward = others.filter((other) => order.indexOf(other) >= order.indexOf(name));
-    if (upward.length > 0) throw new Error(`${place}/${name} may not import ${upward.join(', ')}: they do not stand before it.`);
+    if (upward.length > 0)
+      throw new Error(`${place}/${name} may not import ${upward.join(', ')}: they do not stand before it.`);
   }
 }
 
-requireOrder('src', Object.fromEntries(Object.entries(folders).map(([name, { imports }]) => [name, imports])));
+requireOrder(
+  'src',
+  Object.fromEntries(Object.entries(folders).map(([name, { imports }]) => [name, imports])),
+);
 for (const [folder, { rooms }] of Object.entries(folders)) requireOrder(`src/${folder}`, rooms);
 
 const names = Object.keys(folders);
