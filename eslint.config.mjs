@@ -36,7 +36,7 @@ const driverMembers = {
     'TSPropertySignature[key.name=/^(processID|secretKey|sslNegotiation)$/]',
   ].join(', '),
   message:
-    'Undocumented members of pg are read in src/base/db/undocumented-pg.ts, those of knex in src/base/db/dialect.ts: docs/decisions/0032-cancel-by-the-protocol.md.',
+    'Undocumented members of pg are read in src/base/db/undocumented-pg.ts, those of knex in src/base/db/dialect.ts: docs/decisions/0032-no-session-state-and-cancellation.md.',
 };
 
 /** Replaces what is restricted in these files: of several that match, the last one counts. */

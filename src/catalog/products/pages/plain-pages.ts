@@ -16,7 +16,7 @@ import { readByRow, sortMatches } from './plain-by-row';
  *   the value of the first filter, these are sorted instead.
  *
  * The shape of the statements decides their plans, not what the planner believes about partners. Only of the last sort, it decides how
- * the matches are found: see docs/decisions/0059-plans-by-the-shape-of-a-statement.md.
+ * the matches are found: see docs/decisions/0059-partner-led-indexes-and-plain-statements.md.
  */
 
 /** Maximum number of products with the words of a search that are read by their keys and sorted, in about 20 ms. */
