@@ -25,7 +25,7 @@ import { commandLinePage } from './reference/command-line';
 import { limitsPage } from './reference/limits';
 import { rowIssuesPage } from './reference/row-issues';
 import { envExample, settingsPage } from './reference/settings';
-import { logPage, metricsPage } from './reference/telemetry';
+import { metricsAndLogsPage } from './reference/telemetry';
 
 const root = join(__dirname, '..');
 const specification = join(root, 'spec', 'openapi.yaml');
@@ -37,8 +37,7 @@ async function main(): Promise<void> {
     'generated/schema.sql': await makeSchema(),
     'docs/reference/command-line.md': await formatPage(commandLinePage()),
     'docs/reference/limits.md': await formatPage(limitsPage()),
-    'docs/reference/log-fields.md': await formatPage(logPage()),
-    'docs/reference/metrics.md': await formatPage(metricsPage()),
+    'docs/reference/metrics-and-logs.md': await formatPage(metricsAndLogsPage()),
     'docs/reference/row-issues.md': await formatPage(rowIssuesPage()),
     'docs/reference/settings.md': await formatPage(settingsPage()),
     '.env.example': envExample(),

@@ -1,16 +1,16 @@
-import { runLogFields } from '../../src/runs/execution/run-feed';
+import { runLogFields } from '../../src/runs/run-feed';
 import { requestLogFields, requestOutcomes } from '../../src/http/request-log';
-import { serviceMetrics } from '../../src/operation/telemetry/metrics';
+import { serviceMetrics } from '../../src/telemetry/metrics';
 import { code, codeBlock, page, table } from './markdown';
 
-export function metricsPage(): string {
+export function metricsAndLogsPage(): string {
   return page(
-    'Metrics and probes',
-    'src/operation/telemetry/metrics.ts',
+    'Metrics, probes and logs',
+    'scripts/reference/telemetry.ts and the tables of the code',
     'With `METRICS_PORT`, a second port serves `GET /metrics`, `GET /livez` and `GET /readyz`. They need no API key: the port' +
       ' must not be reachable from outside.',
     '## Metrics',
-    '`GET /metrics` has the text format of Prometheus, and shows its own process: scrape each. Its labels have a bounded number' +
+    '`GET /metrics` has the text format of Prometheus, and shows its own process: scrape each process. Its labels have a bounded number' +
       ' of values, whatever clients send.',
     table(
       ['Metric', 'Type', 'Labels', 'Meaning'],
@@ -23,9 +23,10 @@ export function metricsPage(): string {
         help,
       ]),
     ),
-    'The label `outcome` of requests has the [outcomes of the log](log-fields.md#outcomes). The figures of the pool `etl` are up' +
-      ' to a second old, those of `catalog_queue_*`, `catalog_webhook_deliveries_waiting`, `catalog_*_oldest_*`, `catalog_source_fetches_running`, `catalog_sales_*` and `catalog_search_*` up to' +
-      ' five seconds; the latter are absent while the database cannot be asked, and the same on each process: take their maximum.',
+    'The label `outcome` of requests has the [outcomes of the log](#outcomes-of-requests). Figures of the pool `etl` are up to a second' +
+      ' old. Figures of `catalog_queue_*`, `catalog_webhook_deliveries_waiting`, `catalog_*_oldest_*`,' +
+      ' `catalog_source_fetches_running`, `catalog_sales_*` and `catalog_search_*` are up to five seconds old, absent while the' +
+      ' database does not respond, and the same on each process: take their maximum.',
     'Metrics that begin with `process_` and `nodejs_` are the' +
       ' [defaults of prom-client](https://github.com/siimon/prom-client#default-metrics): memory, processor time, handles,' +
       ' garbage collection, and the delay of the event loop since the last scrape.',
@@ -43,17 +44,11 @@ export function metricsPage(): string {
         ['`/readyz`', '503', '`{"status":"draining"}`: the process is shutting down.'],
       ],
     ),
-    '`/readyz` is about the process alone: one that cannot reach the database or the object store still serves what needs neither,' +
-      ' and a probe that failed for it would take all processes away at once. `catalog_database_up` and `catalog_object_store_up` are' +
-      ' checked every five seconds, with a timeout; that of S3 needs the permission `s3:ListBucket`. `GET /health` on the port of the API is for' +
-      ' partners: it is 200 in any case.',
-  );
-}
-
-export function logPage(): string {
-  return page(
-    'Log fields',
-    'src/http/request-log.ts and src/runs/execution/run-feed.ts',
+    '`/readyz` is about the process alone. A process without database or object store still serves some requests, and a failing' +
+      ' probe would remove all processes at once. `catalog_database_up` and `catalog_object_store_up` are checked every five' +
+      ' seconds, with a timeout; the check of S3 needs the permission `s3:ListBucket`. `GET /health` on the port of the API is for' +
+      ' partners: it is always 200.',
+    '## Logs',
     'The service logs one JSON object per line on standard output. Each has `level` (pino: 30 info, 40 warn, 50 error),' +
       ' `time` and `msg`.',
     codeBlock(
@@ -62,18 +57,18 @@ export function logPage(): string {
         '"method":"GET","path":"/products/PR00001","status":200,"outcome":"ok","duration_ms":3,"bytes_in":141,' +
         '"bytes_out":778,"msg":"request"}',
     ),
-    '## Requests',
+    '## Log line of a request',
     'Each request has one line when it is complete, with `msg` `request`:',
     fieldTable(requestLogFields),
-    '## Outcomes',
+    '## Outcomes of requests',
     table(
       ['Outcome', 'Meaning'],
       Object.entries(requestOutcomes).map(([name, meaning]) => [code(name), meaning]),
     ),
-    '## Runs',
+    '## Log line of a run',
     'Each run of a job has one line, with `msg` `run`:',
     fieldTable(runLogFields),
-    '## Secrets',
+    '## Secrets in logs',
     'No line contains an API key, a body, a query value or a value of a failed SQL statement. An error (`err`) has `type`,' +
       ' `message`, `stack`, `code` and `cause`. As a second safeguard, headers with secrets and keys of the form `pcis_…` are' +
       ' redacted in every line.',

@@ -12,7 +12,7 @@ interface Panel {
   targets?: { expr: string }[];
 }
 const { panels } = JSON.parse(read('deploy/grafana/dashboard.json')) as { panels: Panel[] };
-const runbook = read('docs/how-to/runbook.md');
+const runbook = read('docs/how-to/monitor.md');
 
 const job: string = parse(read('deploy/prometheus/scrape.yaml')).scrape_configs[0].job_name;
 
@@ -88,7 +88,7 @@ describe('each alert', () => {
     (alert, { labels, annotations }) => {
       expect(['critical', 'warning']).toContain(labels.severity);
       expect(annotations.summary).toMatch(/\.$/);
-      expect(annotations.runbook).toBe(`docs/how-to/runbook.md#${alert.toLowerCase()}`);
+      expect(annotations.runbook).toBe(`docs/how-to/monitor.md#${alert.toLowerCase()}`);
       expect(runbook).toContain(`\n## ${alert}\n`);
     },
   );
