@@ -1,5 +1,5 @@
 /**
- * Takes the pictures of docs/explanation/console.md: the walk of a partner, and that of the operator who looks after partners. The
+ * Takes the pictures of docs/how-to/use-the-console.md: the walk of a partner, and that of the operator who looks after partners. The
  * service, its data and the browser are of this script alone. With a folder as argument, it writes every view in three widths there.
  */
 import { mkdtempSync, rmSync, chmodSync, mkdirSync, writeFileSync } from 'node:fs';

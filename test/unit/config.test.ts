@@ -342,7 +342,7 @@ describe('loadConfig', () => {
   it.each(['4', '1', 'abc'])('refuses the removed API_PROCESSES=%j, and says what to do instead', (value) => {
     expect(problems({ API_PROCESSES: value })).toEqual([
       'Wrong setting API_PROCESSES: it has been removed; ' +
-        'start several processes behind a balancer (docs/how-to/run-several-processes.md).',
+        'start several processes behind a balancer (docs/scaling.md#run-several-api-processes).',
     ]);
   });
 

@@ -14,8 +14,8 @@ describe('the connections to PostgreSQL', () => {
     connectionsOfWorker(loadConfig(database)),
   ];
 
-  it('equal the table in docs/reference/database-connections.md', () => {
-    const page = read('docs/reference/database-connections.md');
+  it('equal the table in docs/scaling.md#connections-to-postgresql', () => {
+    const page = read('docs/scaling.md#connections-to-postgresql');
 
     expect(Number(/^\| \*\*all\*\* .*\| \*\*(\d+)\*\* +\|$/m.exec(page)![1])).toBe(ofApi);
     expect(page).toContain(`${ofApi} + ${ofApi} + ${ofWorker} = ${2 * ofApi + ofWorker}`);
