@@ -65,11 +65,22 @@ function describeValue(name: string, setting: Setting): string {
 /** Ports have no thousands separators. */
 const numberOf = (name: string, value: number) => (name.endsWith('PORT') ? String(value) : count(value));
 
-function linkTo({ page: path }: Setting): string {
-  if (!path) return '';
-  const [, title] = /^# (.+)$/m.exec(readFileSync(join(docs, path), 'utf8'))!;
-  return ` See [${title}](../${path}).`;
+/** Links a page, or one of its sections, by its title. */
+function linkTo({ page: target }: Setting): string {
+  if (!target) return '';
+  const [path, anchor] = target.split('#') as [string, string?];
+  const headings = readFileSync(join(docs, path), 'utf8').matchAll(/^#+ (.+)$/gm);
+  const titles = Array.from(headings, ([, title]) => title!);
+  const title = anchor === undefined ? titles[0] : titles.find((each) => anchorOf(each) === anchor);
+  if (title === undefined) throw new Error(`docs/${target} does not exist`);
+  return ` See [${plain(title)}](../${target}).`;
 }
+
+const anchorOf = (title: string) =>
+  title
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9 -]/g, '')
+    .replaceAll(' ', '-');
 
 /** Makes `.env.example`: the settings that compose.yaml requires, and all others as comments. */
 export function envExample(): string {

@@ -1,6 +1,6 @@
-import { runLogFields } from '../../src/runs/run-feed';
+import { runLogFields } from '../../src/runs/execution/run-feed';
 import { requestLogFields, requestOutcomes } from '../../src/http/request-log';
-import { serviceMetrics } from '../../src/telemetry/metrics';
+import { serviceMetrics } from '../../src/operation/telemetry/metrics';
 import { code, codeBlock, page, table } from './markdown';
 
 export function metricsAndLogsPage(): string {

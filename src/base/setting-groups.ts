@@ -57,14 +57,14 @@ const database = {
     ...integer(2, 200),
     default: 20,
     description: 'Maximum number of connections that serve requests, per process. Runs have others.',
-    page: 'reference/database-connections.md',
+    page: 'scaling.md#connections-to-postgresql',
   },
   DATABASE_PREPARED_STATEMENTS: {
     ...onOff,
     unset: '`on` where they are kept, which each new connection finds out',
     description:
       'Whether statements are prepared, which saves PostgreSQL a third to a half of the work of a small request.',
-    page: 'reference/database-connections.md',
+    page: 'scaling.md#prepared-statements',
   },
   MIGRATE_ON_START: {
     ...onOff,
@@ -78,7 +78,7 @@ const database = {
     unset: 'all reads use the primary',
     description: 'Address of a streaming replica, which serves the catalog and analytics.',
     requires: 'DATABASE_URL',
-    page: 'how-to/read-from-a-replica.md',
+    page: 'scaling.md#read-from-a-replica',
   },
   DATABASE_REPLICA_LAG_SECONDS: {
     ...integer(2, 3600),
@@ -93,7 +93,7 @@ const storage = {
     ...text,
     default: '.data',
     description: 'Folder of the embedded database, of raw files without S3, and of the generated key.',
-    page: 'how-to/back-up-and-restore.md',
+    page: 'how-to/manage-data.md',
   },
   S3_BUCKET: {
     ...text,
@@ -162,21 +162,21 @@ const retention = {
     ...integer(1, 36_500),
     default: 90,
     description: 'For how many days after the end of their run row issues are kept, at least.',
-    page: 'how-to/retain-data.md',
+    page: 'how-to/manage-data.md#how-long-data-are-kept',
   },
   RAW_FILE_RETENTION_DAYS: {
     ...integer(1, 36_500),
     unset: 'raw files are kept for ever',
     description:
       'For how many days after upload and last run raw files are kept, at least. The last one that a partner has loaded is always kept.',
-    page: 'how-to/retain-data.md',
+    page: 'how-to/manage-data.md#how-long-data-are-kept',
   },
   HISTORY_RETENTION_DAYS: {
     ...integer(1, 36_500),
     default: 400,
     description:
       'For how many days after their end earlier versions of products are kept, at least. Those that the last load of a collection has ended are always kept.',
-    page: 'how-to/retain-data.md',
+    page: 'how-to/manage-data.md#how-long-data-are-kept',
   },
 } as const satisfies Settings;
 
@@ -192,7 +192,7 @@ const behavior = {
     ...onOff,
     default: 'on',
     description: 'With `off`, the API processes leave queued runs, webhooks and sources to workers.',
-    page: 'how-to/run-workers.md',
+    page: 'scaling.md#run-workers',
   },
   PRIVATE_ADDRESSES: {
     ...onOff,
@@ -214,13 +214,13 @@ const observability = {
     enum: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'],
     default: 'info',
     description: 'Lowest level that is logged, as JSON on standard output.',
-    page: 'reference/log-fields.md',
+    page: 'reference/metrics-and-logs.md#logs',
   },
   METRICS_PORT: {
     ...integer(0, 65535),
     unset: 'no metrics and probes',
     description: 'Port of metrics and probes. It must differ from `PORT`.',
-    page: 'reference/metrics.md',
+    page: 'reference/metrics-and-logs.md',
   },
   METRICS_HOST: {
     ...text,
@@ -256,7 +256,7 @@ export const settings = {
 
 /** Removed settings that stop the start when they are set, by name: what to do instead. */
 export const removedSettings = {
-  API_PROCESSES: 'start several processes behind a balancer (docs/how-to/run-several-processes.md)',
+  API_PROCESSES: 'start several processes behind a balancer (docs/scaling.md#run-several-api-processes)',
 } as const;
 
 /** Settings that another one replaces. Each still counts for what it names, unless the other one is set. */

@@ -6,7 +6,7 @@ type Settings = Pick<Config, 'databaseConnections' | 'concurrentUploads' | 'conc
 /** Connections of each process: one for the sales roll-up, one for the search index, one for `catalog_database_up`. */
 const connectionsPerProcess = 3;
 
-/** Returns the maximum number of connections of the API; docs/reference/database-connections.md lists them. */
+/** Returns the maximum number of connections of the API; docs/scaling.md#connections-to-postgresql lists them. */
 export function connectionsOfApi(settings: Settings): number {
   const { databaseConnections, concurrentUploads, worksOnQueue } = settings;
   const health = 1;

@@ -33,7 +33,7 @@ export interface RunReport {
   counters?: RunCounters;
 }
 
-/** Fields of the log line of a run; docs/reference/log-fields.md is generated from them. */
+/** Fields of the log line of a run; docs/reference/metrics-and-logs.md#logs is generated from them. */
 export const runLogFields = {
   job_id: 'The validation job: `JV00001`. All lines of a run have this field and the next four.',
   feed_id: 'The feed: `FD00001`.',
