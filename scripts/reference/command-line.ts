@@ -34,7 +34,7 @@ export function commandLinePage(): string {
     describeProgram(adminProgram()),
     '## npm start, npm run worker, npm run migrate',
     '`npm start` serves the API, and works on the queue unless `QUEUE_WORKER=off`. `npm run worker` works on' +
-      ' the queue only. `npm run migrate` brings the schema up to date and exits with 0, or with 1 and a line that says why not.' +
+      ' the queue only. `npm run migrate` brings the schema up to date and exits with 0, or with 1 and a line with the reason.' +
       ' `npm run migrate -- --distribute N` then [distributes the products](../scaling.md#distribute-the-products) (experimental). The others take no options.' +
       ' SIGTERM and SIGINT stop the first two, with exit code 0.',
   );

@@ -210,7 +210,7 @@ const groups: Record<string, Row[]> = {
       'Of these, runs of one partner',
       String(concurrentRunsOfPartnerMax),
       'They wait',
-      'Feeds of one partner must not delay those of others.',
+      'Feeds of one partner must not delay feeds of others.',
     ],
     [
       'Downloads of rejects',
@@ -266,7 +266,7 @@ const groups: Record<string, Row[]> = {
       'Idle transaction of a request; of a run',
       `${duration(databaseTimeouts.idleMilliseconds)}; ${duration(databaseTimeouts.bulkIdleMilliseconds)}`,
       'It is rolled back',
-      'A frozen process holds locks. Uploads with an `Idempotency-Key` have no limit.',
+      'A frozen process keeps its locks. Uploads with an `Idempotency-Key` have no limit.',
     ],
   ],
   'Object store': [
@@ -384,8 +384,9 @@ const sharesText = [
   [
     `- If all transfers of a key together are below ${bytes(slowBytesPerSecond)} per second, the slowest of them is evicted for another` +
       ' caller. Only time in which the service waits for the client counts: the last ten seconds, at least five.',
-    `- After ${duration(patienceMilliseconds)}, a waiter without a slot gets one of the caller or key with most, if that has two: if its` +
-      ' own key has none, of any key, else of its own and of those with more. The slowest of the transfers is evicted.',
+    `- After ${duration(patienceMilliseconds)}, a waiter whose caller has no slot takes a slot from the caller or key with most slots, if` +
+      ' there are at least two. If the key of the waiter has no slot, it takes from any key, else from its own key and keys with' +
+      ' more slots. The slowest of these transfers is evicted.',
   ].join('\n'),
 ];
 

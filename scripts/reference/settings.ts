@@ -30,7 +30,7 @@ export function settingsPage(): string {
     'A limit "per process" applies to each process on its own.',
     ...tables,
     '## Former settings',
-    'A start logs one warning that names those of these that are set. One that was removed stops it.',
+    'A start logs one warning with the former settings that are set. A removed setting stops the start.',
     table(
       ['Setting', 'Instead'],
       [

@@ -10,8 +10,8 @@ export function metricsAndLogsPage(): string {
     'With `METRICS_PORT`, a second port serves `GET /metrics`, `GET /livez` and `GET /readyz`. They need no API key: the port' +
       ' must not be reachable from outside.',
     '## Metrics',
-    '`GET /metrics` has the text format of Prometheus, and shows its own process: scrape each process. Its labels have a bounded number' +
-      ' of values, whatever clients send.',
+    '`GET /metrics` has the text format of Prometheus, and shows its own process: scrape each process. Its labels have a bounded' +
+      ' number of values.',
     table(
       ['Metric', 'Type', 'Labels', 'Meaning'],
       Object.entries(serviceMetrics).map(([name, { type, labels, help }]) => [
