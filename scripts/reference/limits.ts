@@ -384,7 +384,7 @@ const sharesText = [
   [
     `- If all transfers of a key together are below ${bytes(slowBytesPerSecond)} per second, the slowest of them is evicted for another` +
       ' caller. Only time in which the service waits for the client counts: the last ten seconds, at least five.',
-    `- After ${duration(patienceMilliseconds)}, a waiter whose caller has no slot takes a slot from the caller or key with most slots, if` +
+    `- After ${duration(patienceMilliseconds)}, a waiter whose caller or key has no slot takes one from the caller or key with most slots, if` +
       ' there are at least two. If the key of the waiter has no slot, it takes from any key, else from its own key and keys with' +
       ' more slots. The slowest of these transfers is evicted.',
   ].join('\n'),
