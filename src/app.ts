@@ -68,13 +68,12 @@ interface AppDependencies {
 /** The HTTP application, not listening yet. */
 export interface App {
   application: Express;
-  /** Logs requests rejected by the HTTP server before routing. */
   logRefusal: (socket: Socket, refusal: HttpRefusal) => void;
   /** Rejects new requests. @returns when the last request in progress has ended */
   drain(): Promise<void>;
 }
 
-/** Composes the application. @throws Error when the document has no operation that is registered, or pages are not built */
+/** Composes the application. @throws Error for a registered operation that the document lacks, or pages that are not built */
 export async function createApp(dependencies: AppDependencies): Promise<App> {
   const {
     config,

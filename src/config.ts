@@ -21,10 +21,9 @@ const readSettings = settingsReader(readableSettings, removedSettings, {
 const preparing = { on: true, off: false, unset: 'if kept' } as const;
 
 /**
- * Uploads in progress by default.
- *
- * With S3, a large file has 18 MB of memory, for parts of 5 MiB that are collected and sent, and any other 4 MB: 90 MB in all. In
- * `DATA_DIR` each has 1 MB; an `Idempotency-Key` holds a connection to the database meanwhile.
+ * Default maximum of concurrent uploads.
+ * With S3, a large file takes 18 MB of memory, for parts of 5 MiB that are collected and sent, and any other 4 MB: 90 MB in all. In
+ * `DATA_DIR` each takes 1 MB; an `Idempotency-Key` occupies a connection to the database meanwhile.
  */
 export const concurrentUploadsDefault = { s3: 8, dataDir: 16 };
 
@@ -42,7 +41,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     .split(',')
     .map((key) => key.trim())
     .filter(Boolean);
-  // A tab and those beyond ASCII can be in a header.
+  // Headers can contain a tab and characters beyond ASCII.
   const unsendable = apiKeys.findIndex((key) => /(?![\t\u0080-\u009f])\p{Cc}/u.test(key));
   if (unsendable !== -1) {
     throw new ConfigError(
@@ -77,7 +76,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     // Only this process migrates the embedded server.
     migratesOnStart: values.MIGRATE_ON_START === 'on' || !databaseUrl,
     worksOnQueue: values.QUEUE_WORKER === 'on',
-    // Partners create sources, operators webhooks: what allowed one of them alone before still does.
+    // Partners create sources, operators webhooks: a setting that allowed only one of them still does.
     webhookPrivateAddresses: (values.PRIVATE_ADDRESSES ?? values.WEBHOOK_PRIVATE_ADDRESSES) === 'on',
     sourcePrivateAddresses: (values.PRIVATE_ADDRESSES ?? values.SOURCE_PRIVATE_ADDRESSES) === 'on',
     partnerStaleDays: values.PARTNER_STALE_DAYS,
@@ -92,7 +91,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
   };
 }
 
-/** Returns the set variables that are no settings any more, or that another one replaces, by name: what holds instead. */
+/** Returns the set variables that are former or replaced settings, by name, with what applies instead. */
 export function readFormerSettings(env: NodeJS.ProcessEnv): Record<string, string> {
   return Object.fromEntries(Object.entries(formerSettings).filter(([name]) => env[name]?.trim()));
 }
@@ -112,7 +111,7 @@ function isUrl(value: string, protocols: string[]): boolean {
   return URL.canParse(value) && protocols.includes(new URL(value).protocol);
 }
 
-/** Returns whether the driver accepts the address, which can also be that of a socket. */
+/** Returns whether the driver accepts the address, which can name a socket. */
 function isPostgresUrl(value: string): boolean {
   try {
     return /^postgres(ql)?:\/\/\S+$/.test(value) && Boolean(new Client({ connectionString: value }));

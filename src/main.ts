@@ -55,7 +55,7 @@ async function main(): Promise<void> {
   }
 }
 
-/** The time from the signal to the end; longer than promised only for a long `SHUTDOWN_SECONDS`. */
+/** Time from the signal to the exit; longer than promised only with a long `SHUTDOWN_SECONDS`. */
 function stopMilliseconds({ shutdownSeconds }: Config): number {
   return Math.max(promisedStopMilliseconds, shutdownSeconds * 1000 + stopReserveMilliseconds);
 }

@@ -7,7 +7,7 @@ export interface Caller {
   keyName: string;
   /** Whether it is a key of the settings (`API_KEYS`). */
   isConfigured: boolean;
-  /** The only partner that the key gives access to; null: all partners. */
+  /** The only partner that the key has access to; null: all partners. */
   partnerName: string | null;
   isReadOnly: boolean;
 }
@@ -18,15 +18,15 @@ export type PartnerScope = Caller['partnerName'];
 /** Returns the caller of a key; undefined for an invalid one. @throws errors of the database */
 export type Authenticate = (key: string) => Promise<Caller | undefined>;
 
-/** The key of a request in progress, which is checked again every two seconds: it may be revoked, expire or be removed. */
+/** The key of a request in progress. It is checked every two seconds: it may be revoked, expire or be removed. */
 export interface KeyInUse {
-  /** Returns whether the last check found the key gone; begins another one if that was long ago. */
+  /** Returns whether the last check found the key invalid; starts another check if that one is old. */
   isGone(): boolean;
   /** @throws unauthorized; errors of the database */
   requireInUse(): Promise<void>;
 }
 
-/** Returns the name under which a key requests runs: all keys of the settings have one. */
+/** Returns the name under which a key requests runs; all keys of the settings share one. */
 export function requesterName({ keyName, isConfigured }: Caller): string {
   return isConfigured ? 'api-keys' : keyName;
 }

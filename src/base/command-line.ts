@@ -24,7 +24,7 @@ export class CommandLine extends Command {
 
   /**
    * Runs the command that the arguments name.
-   * @returns the exit code where only help was shown, else undefined
+   * @returns the exit code if only help was shown, else undefined
    * @throws UsageError; errors of the command
    */
   async runWith(args: readonly string[]): Promise<number | undefined> {
@@ -32,7 +32,7 @@ export class CommandLine extends Command {
       await this.parseAsync(args, { from: 'user' });
       return undefined;
     } catch (error) {
-      // Help or version is shown; a group without a command shows its help as an error.
+      // Help or version was shown; a group without a command shows its help as an error.
       if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : usageExitCode;
       throw error;
     }

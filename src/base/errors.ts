@@ -1,4 +1,4 @@
-/** Expected failures of the domain. Only `http/error-response.ts` maps a code to a status and a body. */
+/** Expected failures of the domain. Only `http/reply/error-response.ts` maps a code to a status and a body. */
 export type ErrorCode =
   | 'route_not_found'
   | 'method_not_allowed'
@@ -53,7 +53,7 @@ export type ErrorCode =
 export interface ShapeError {
   type: string;
   loc: (string | number)[];
-  /** The place in the JSON body (RFC 6901), of operations whose errors have it. */
+  /** The position in the JSON body (RFC 6901), if errors of the operation have one. */
   pointer?: string;
   msg: string;
   input?: unknown;
@@ -126,14 +126,14 @@ export const runNotKept = (jobId: string, run: number) =>
     'run_not_kept',
     `The history of run ${run} of job ${jobId} is not kept, so that it cannot be reverted.`,
   );
-/** @param why - has the number of the run, and says what to do */
+/** @param why - contains the number of the run and the remedy */
 export const runNotCompleted = (why: string) => new ServiceError('run_not_completed', why);
 export const runAlreadyReverted = (jobId: string, run: number, by: number) =>
   new ServiceError(
     'run_already_reverted',
     `Run ${run} of job ${jobId} was already reverted by run ${by}. Revert run ${by} to undo that.`,
   );
-/** @param conflicts - as the response has them */
+/** @param conflicts - in the form of the response */
 export const revertConflicts = (why: string, conflicts: unknown[]) =>
   new ServiceError('revert_conflicts', why, { conflicts });
 export const jobNotFound = (id: string) => new ServiceError('job_not_found', `Job ${id} not found`, { id });
@@ -189,7 +189,7 @@ export const orderNotFound = (id: string) => new ServiceError('order_not_found',
 export const orderItemNotFound = (id: string) =>
   new ServiceError('order_item_not_found', `Order item not found: ${id}`);
 
-/** The text has no name: it can be that of another partner. */
+/** The text has no name: it can be the name of another partner. */
 export const partnerNotFound = () => new ServiceError('partner_not_found', 'Partner not found.');
 
 export const formatNotFound = () => new ServiceError('format_not_found', 'Format not found.');

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 
-/** Stands for a written text in the JSON of the value around it; no other text contains it. */
+/** Placeholder for a written text in the JSON of the value around it; no other text contains it. */
 const mark = `written ${randomUUID()}`;
 
 /** The written texts within the value that `stringifyJson` writes, in their order. */
@@ -16,14 +16,14 @@ class WrittenJson {
   }
 }
 
-/** Returns a value that `stringifyJson` writes as this JSON, within other values too. It has no members. */
+/** Returns a value that `stringifyJson` writes as this JSON, also within other values. It has no members. */
 export function writtenJson(text: string): unknown {
   return new WrittenJson(text);
 }
 
 /**
- * Converts a decimal text to a number that `stringifyJson` writes exactly, without trailing zeros. Where a JavaScript number has
- * other digits, it is an object.
+ * Converts a decimal text to a number that `stringifyJson` writes exactly, without trailing zeros. If a JavaScript number has other
+ * digits, the result is an object.
  * @param decimal - a `numeric` of PostgreSQL, such as `189.9000`
  */
 export function exactNumber(decimal: string): number {
@@ -40,8 +40,8 @@ function withoutTrailingZeros(decimal: string): string {
 }
 
 /**
- * The text of a value from `parseJson` or `keepJson`, which neither JSON nor a copy has. Not in a WeakMap: V8 keeps the texts in one
- * until it collects all garbage.
+ * The text of a value from `parseJson` or `keepJson`; neither JSON nor a copy of the value has it. Not in a WeakMap, where V8 keeps the
+ * texts until it collects all garbage.
  */
 const keptText = Symbol('kept text');
 

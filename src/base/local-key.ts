@@ -28,7 +28,7 @@ function readKey(file: string): string | undefined {
   }
 }
 
-/** Writes a whole file or none: what a key has encrypted is lost without it. @returns the key in the file */
+/** Writes a complete file or none: without the key, everything that it has encrypted is lost. @returns the key in the file */
 function writeKey(file: string, key: string): string {
   const whole = `${file}.${process.pid}`;
   writeFileSync(whole, `${key}\n`, { mode: 0o600, flush: true });

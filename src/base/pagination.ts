@@ -9,7 +9,7 @@ export interface Page<T> {
 
 /**
  * Makes a page of `rows`.
- * @param rows - at most `limit + 1`, or those of them that `boundedPageSql` leaves
+ * @param rows - at most `limit + 1` rows; `boundedPageSql` may have removed some
  * @param found - number of all of them: more exist if it is larger than the page
  */
 export function toPage<T>(
@@ -23,12 +23,12 @@ export function toPage<T>(
   return { items, nextCursor: last && found > items.length ? cursorOf(last) : undefined };
 }
 
-/** Maps a page to the body of a response, in which all lists have the same members. */
+/** Maps a page to the body of a response; all lists have the same members. */
 export function toListBody<T, I>({ items, nextCursor }: Page<T>, toItem: (item: T) => I) {
   return { count: items.length, items: items.map((item) => toItem(item)), next_cursor: nextCursor };
 }
 
-/** Requires of a cursor that is the name of an entry: any text that names can have. @throws invalid_query */
+/** Requires a cursor that can be the name of an entry. @throws invalid_query */
 export function requireNameCursor(cursor: unknown): void {
   if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
 }

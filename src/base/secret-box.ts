@@ -24,7 +24,7 @@ export class SecretBox {
     this.keys = keysOf(keyList);
   }
 
-  /** Encrypts a text. @param context - what it belongs to; it opens with the same one only */
+  /** Encrypts a text. @param context - its owner; only the same context decrypts it */
   seal(text: string, context: string): Buffer {
     const nonce = randomBytes(nonceBytes);
     const cipher = createCipheriv(algorithm, this.keys[0]!, nonce).setAAD(Buffer.from(context));

@@ -254,12 +254,12 @@ export const settings = {
   ...observability,
 };
 
-/** Removed settings that stop the start when they are set, by name: what to do instead. */
+/** Removed settings that prevent the start when they are set, by name, with what to do instead. */
 export const removedSettings = {
   API_PROCESSES: 'start several processes behind a balancer (docs/scaling.md#run-several-api-processes)',
 } as const;
 
-/** Settings that another one replaces. Each still counts for what it names, unless the other one is set. */
+/** Replaced settings. Each still applies to its part, unless the new one is set. */
 export const replacedSettings = {
   WEBHOOK_PRIVATE_ADDRESSES: {
     ...onOff,
@@ -271,7 +271,7 @@ export const replacedSettings = {
   },
 } as const satisfies Settings;
 
-/** Settings that have become constants, and those that others replace, by name: what holds instead. A warning names those that are set. */
+/** Settings that became constants or were replaced, by name, with what applies instead. A warning names the ones that are set. */
 export const formerSettings: Readonly<Record<string, string>> = {
   DATABASE_REPLICA_CONNECTIONS: 'The replica has as many connections as `DATABASE_CONNECTIONS` says.',
   MAX_CONCURRENT_DOWNLOADS: 'The limit is always 16.',

@@ -47,7 +47,7 @@ interface ErrorParams {
 
 /**
  * Makes a reader of settings from environment variables; an empty variable counts as unset.
- * @param removed - settings that are wrong with any value, by name: what to do instead
+ * @param removed - settings that are wrong with any value, by name, with what to do instead
  * @param formats - checks of the formats in the table
  * @returns the reader, which throws a ConfigError with every wrong setting
  */

@@ -1,4 +1,4 @@
-/** Promised maximum from the signal to the end of all processes. A file of its own: it is for `main.ts` and the embedded server. */
+/** Promised maximum from the signal to the end of all processes. A file of its own: `main.ts` and the embedded server share it. */
 export const promisedStopMilliseconds = 30_000;
 
 /** Part of it for the embedded server, after the timeout of requests in progress. */

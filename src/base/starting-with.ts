@@ -1,4 +1,4 @@
-/** Yields what was read already, then the rest, which is closed with it. */
+/** Yields chunks that were read already, then the rest, which is closed with it. */
 export async function* startingWith<T>(
   first: T,
   rest: AsyncGenerator<T, unknown>,

@@ -15,17 +15,16 @@ export interface BatchLimits<Task> {
   sizeOf: (task: Task) => number;
   concurrentMax: number;
   waitingMax: number;
-  /** Whether the error of a task is also that of the waiting ones, which would wait for the same timeout once more. */
+  /** Whether the waiting tasks fail with this error too: they would wait for the same timeout again. */
   failsWaiting?: (error: unknown) => boolean;
 }
 
 /**
  * Executes concurrent tasks in batches, which cost the database hardly more than one task.
- *
- * A task runs immediately, or in the next batch while the maximum of batches is in progress.
- * @param work - returns the outcome of each task, in their order; an error that it throws is that of all
- * @returns a function that executes one task. It throws the task's error; an error of `work` or one that `failsWaiting`, also
- *   of the batch before; unavailable when too many tasks wait
+ * A task runs immediately, or in the next batch while the maximum number of batches is in progress.
+ * @param work - returns the outcome of each task, in their order; its own error fails all tasks of the batch
+ * @returns a function that executes one task. It throws the task's error; an error of `work`, or one of the batch before for which
+ * `failsWaiting` is true; unavailable when too many tasks wait
  */
 export function createBatcher<Task, Result>(
   limits: BatchLimits<Task>,

@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** Pause after a batch, as a multiple of its duration: requests get most of the database's time. */
 const usualPause = 3;
 
-/** The same for rows of which a day removes many, in small batches: hardly any request meets one. */
+/** Pause of small batches that remove many rows of a day: hardly any request meets one. */
 export const longPause = 20;
 
-/** Maximum pause: a lease is longer. */
+/** Maximum pause: shorter than a lease. */
 const pauseMaxMilliseconds = 15_000;
 
 /** Repeats a batch, with pauses, until it has nothing to do or `signal` is aborted. */

@@ -2,13 +2,13 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startPeriodicTask } from './periodic-task';
 
-/** Pause after a claim that failed: the database may be down. */
+/** Pause after a failed claim: the database may be down. */
 const failurePauseMilliseconds = 2_000;
 
 /** At shutdown, items in progress may take this long; then they are aborted, and another worker repeats them. */
 const drainMilliseconds = 5_000;
 
-/** Aborted items may take this long to be released; later ones are repeated when their lease has expired. */
+/** Aborted items have this long to be released; after that, they are repeated when their lease has expired. */
 const releaseMilliseconds = 500;
 
 export interface ClaimingWorker {
@@ -17,7 +17,7 @@ export interface ClaimingWorker {
 }
 
 interface ClaimingWorkerOptions<Item> {
-  /** Interval of claims, as not every pooler passes notifications on. The end of each item wakes the worker too. */
+  /** Interval of claims, as not every pooler passes on notifications. The end of each item wakes the worker too. */
   pollMilliseconds: number;
   shutdownSeconds: number;
   /**
@@ -25,13 +25,13 @@ interface ClaimingWorkerOptions<Item> {
    * @param inProgress - number of items in progress
    */
   claim: (inProgress: number) => Promise<Item[]>;
-  /** Executes a claimed item. @param signal - aborts it; it is then to be released */
+  /** Executes a claimed item. @param signal - aborts it; the item must then be released */
   execute: (item: Item, signal: AbortSignal) => Promise<void>;
   onClaimError: (error: unknown) => void;
   onError: (error: unknown, item: Item) => void;
 }
 
-/** Starts to claim items of a table, and to execute them concurrently. Several processes share the work. */
+/** Claims items of a table, and executes them concurrently. Several processes share the work. */
 export function startClaimingWorker<Item>({
   pollMilliseconds,
   shutdownSeconds,

@@ -4,22 +4,22 @@ import { unavailable, type ServiceError } from '../errors';
 interface Eviction {
   /** Aborts the work. The permit is granted to the waiter at once, without a release. */
   evict: () => void;
-  /** Bytes per second; Infinity while that is unknown, or not for the peer to decide. */
+  /** Bytes per second; Infinity while unknown, or while the peer does not determine it. */
   bytesPerSecond: () => number;
 }
 
 export interface PermitRequest {
   /** Shares are counted per holder, for example a partner. */
   holder: string;
-  /** Holders that are counted together for order and evictions, for example all of one API key; default: the holder alone. */
+  /** Holders that count together for order and evictions, for example all of one API key; default: the holder alone. */
   group?: string;
   /** Whether it counts towards `largeMax`. */
   isLarge?: boolean;
   /** Absent: the permit stays until it is released. */
   eviction?: Eviction;
-  /** The time that it has waited elsewhere, as part of its wait; default: 0. */
+  /** Time already waited elsewhere, which counts as part of the wait; default: 0. */
   waitedMilliseconds?: number;
-  /** Returns why it must not wait any longer; undefined while it may. */
+  /** Returns the reason to stop waiting; undefined to continue. */
   refusal?: () => ServiceError | undefined;
   /** Cancels the wait for a permit, not the permit itself. */
   signal?: AbortSignal;
@@ -31,11 +31,11 @@ export interface ConcurrencyLimitOptions {
   maxPerHolder?: number;
   /** Maximum number of permits for large work; default: all. */
   largeMax?: number;
-  /** Of these, for one holder; default: as for any work. */
+  /** Maximum number of permits for large work per holder; default: as for any work. */
   largeMaxPerHolder?: number;
   /** Default: none; a request without a permit is rejected at once. */
   maxWaiting?: number;
-  /** What is limited, for the log. */
+  /** Name of the limited resource, for the log. */
   what: string;
 }
 
@@ -43,9 +43,9 @@ export interface ConcurrencyLimitOptions {
 export interface EvictionRules {
   /** A longer wait is refused. */
   waitMilliseconds: number;
-  /** After this wait, a waiter without a permit gets one of a group or holder with several. */
+  /** After this wait, a waiter without a permit takes one from a group or holder with several. */
   patienceMilliseconds: number;
-  /** A group that is slower in all makes room for waiters. */
+  /** A group whose total throughput is lower makes room for waiters. */
   slowBytesPerSecond: number;
 }
 
@@ -70,10 +70,9 @@ interface Waiter extends PermitRequest {
 
 /**
  * Limits concurrency, with fair shares of holders.
- *
- * - A holder has at most `maxPerHolder` permits, and large work `largeMax` of all. A request without a permit waits, at most half of
- *   `maxWaiting` per holder. When `maxWaiting` is reached, a group or holder without waiter displaces the last waiter of the one
- *   with most.
+ * - A holder has at most `maxPerHolder` permits, and large work at most `largeMax`. A request without a permit waits, at most half of
+ * `maxWaiting` per holder. When `maxWaiting` is reached, a group or holder without a waiter displaces the last waiter of the
+ * one with the most.
  * - Permits go round-robin to the groups that wait, and within a group to its holders.
  */
 export class ConcurrencyLimit {
@@ -85,7 +84,7 @@ export class ConcurrencyLimit {
   private readonly what: string;
   /** In the order of their grants. */
   private readonly permits = new Set<Permit>();
-  /** Non-empty queues by holder; of each group, the first one is served next. */
+  /** Non-empty queues by holder; within a group, the first one is served next. */
   private readonly queues = new Map<string, Waiter[]>();
   /** The groups that wait; the first one is served next. */
   private readonly groups = new Set<string>();
@@ -115,13 +114,12 @@ export class ConcurrencyLimit {
   }
 
   /**
-   * Makes room for waiters; to be called again and again while there are some. Those that must not wait any longer are refused.
-   * For each other one that its share does not stop, one permit is withdrawn:
-   *
-   * - of the slowest work of another holder, if all work of its group together is below `slowBytesPerSecond`: parallel work of one
-   *   client shares its line;
-   * - or else, after `patienceMilliseconds`, for a group or holder without permit: of the slowest work of the one with most, at least
-   *   two. A group that has a permit takes none of a group with no more.
+   * Makes room for waiters; call it repeatedly while there are some. Waiters with a `refusal` are refused.
+   * For each other waiter below its share, one permit is withdrawn:
+   * - from the slowest work of another holder, if its whole group is below `slowBytesPerSecond`: parallel work of one client shares its
+   * line;
+   * - or else, after `patienceMilliseconds`, for a group or holder without a permit: from the slowest work of the one with the most
+   * permits, at least two. A group with a permit takes none from a group with no more permits.
    */
   makeRoom(rules: EvictionRules): void {
     const now = performance.now();
@@ -131,7 +129,7 @@ export class ConcurrencyLimit {
       if (refusal) waiter.refuse(refusal);
     }
     for (;;) {
-      // An eviction can free what its waiter did not need: the share of the evicted holder.
+      // An eviction can free more than its waiter needs: the share of the evicted holder.
       this.serveWaiters();
       const next = this.findVictim(rules);
       if (!next) return;
@@ -200,7 +198,7 @@ export class ConcurrencyLimit {
     return undefined;
   }
 
-  /** Returns the speed of all work of the group together, in bytes per second. */
+  /** Returns the total throughput of the group, in bytes per second. */
   private speedOf(group: string): number {
     return this.permitsOf(group, ofGroup).reduce(
       (sum, { eviction }) => sum + (eviction?.bytesPerSecond() ?? Infinity),
@@ -317,7 +315,7 @@ function largestBy<T>(items: readonly T[], nameOf: (item: T) => string): { size:
   return { size, items: items.filter((item) => sizes.get(nameOf(item)) === size) };
 }
 
-/** Returns the slowest; of equally slow ones, the first. */
+/** Returns the slowest; the first of equally slow ones. */
 function slowest(permits: readonly EvictablePermit[]): EvictablePermit | undefined {
   const speeds = permits.map(({ eviction }) => eviction.bytesPerSecond());
   return permits[speeds.indexOf(Math.min(...speeds))];

@@ -44,7 +44,7 @@ export function startPeriodicTask({
     isWoken = false;
   }
 
-  /** @returns the length of the pause that follows */
+  /** @returns the length of the next pause */
   async function attempt(): Promise<number> {
     try {
       await run(signal);

@@ -1,19 +1,19 @@
-/** A read in progress, and the one that begins when it ends. */
+/** A read in progress, and the read that starts when it ends. */
 interface Place<Result> {
   readonly ended: Promise<void>;
   next?: Promise<Result>;
 }
 
 /**
- * Shares reads: requests for the same thing that come while it is being read wait for one more read, which serves all of
- * them. No request gets a read that began before the request came.
- * @returns a function that reads what `key` names. It throws the error of the read
+ * Shares reads: requests that arrive during a read of the same key wait for one more read, which serves all of them. So no
+ * request gets a read that started before it arrived.
+ * @returns a function that reads `key`. It throws the error of the read
  */
 export function createSharedReads<Result>(): (key: string, read: () => Promise<Result>) => Promise<Result> {
   const places = new Map<string, Place<Result>>();
 
   async function begin(key: string, read: () => Promise<Result>): Promise<Result> {
-    // An error that is thrown at once is a failed read too.
+    // A synchronous error is a failed read too.
     const result = (async () => read())();
     const place: Place<Result> = {
       ended: result.then(

@@ -1,4 +1,4 @@
-/** Minimum throughput of a client that sends a body, and of the object store; the slowest lines in use have more. */
+/** Minimum throughput of a client that sends a body, and of the object store; the slowest lines in use are faster. */
 export const bytesPerSecondMin = 1024;
 
 export interface Peer {

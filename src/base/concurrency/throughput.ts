@@ -4,10 +4,10 @@ import type { Peer } from './stall-detector';
 /** Intervals of the window. */
 const intervalsMax = 10;
 
-/** Fewer intervals tell a slow peer from one that pauses no better. */
+/** Fewer intervals cannot tell a slow peer from one that pauses. */
 const intervalsMin = 5;
 
-/** Measures the throughput of a peer over the last ten intervals in which it was awaited. */
+/** Measures the throughput of a peer over the last ten intervals in which this side waited for it. */
 export class Throughput {
   private samples: number[] = [];
   private sampling: PeriodicTask | undefined;
@@ -29,7 +29,7 @@ export class Throughput {
     });
   }
 
-  /** Returns the throughput; Infinity until the peer was awaited for five samples in a row. */
+  /** Returns the throughput; Infinity until this side has waited in five consecutive samples. */
   bytesPerSecond(): number {
     const intervals = this.samples.length - 1;
     if (intervals < intervalsMin) return Infinity;

@@ -31,7 +31,7 @@ export const transferRules: EvictionRules & { sampleMilliseconds: number; lookMi
   lookMilliseconds: 1_000,
 };
 
-/** Transfers of a kind that may wait: each has at most 200 kB of what was received in its buffers. */
+/** Maximum number of waiters per kind of transfer: each has at most 200 kB of received data in its buffers. */
 export const waitingTransfersMax = 256;
 
 /** Maximum concurrent downloads of raw files and of products, per process: each occupies a file, or a connection to S3. */
@@ -44,7 +44,7 @@ export class TransferEvicted extends Error {
   }
 }
 
-/** Limits the uploads or downloads in progress. Others wait; slow ones are evicted for them, and those of callers with several. */
+/** Limits concurrent uploads or downloads. Others wait; slow transfers, and transfers of callers with several, are evicted for them. */
 export class TransferLimit {
   private readonly limit: ConcurrencyLimit;
   private looking: NodeJS.Timeout | undefined;
@@ -67,7 +67,7 @@ export class TransferLimit {
     }
   }
 
-  /** Opens a stream after a wait as `run`; it releases its permit when it is closed. @throws unavailable; errors of `open` */
+  /** Opens a stream after a wait as in `run`; closing it releases the permit. @throws unavailable; errors of `open` */
   async open(request: TransferRequest, open: () => Promise<Readable>): Promise<Readable> {
     let stream: Readable | undefined;
     const evicted = new AbortController();

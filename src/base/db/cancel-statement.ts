@@ -12,9 +12,8 @@ const cancelRequest = 80_877_102;
 
 /**
  * Sends a cancel request for the statement that a connection is waiting for.
- *
- * Without it, the server would continue the statement, or its wait for a lock. A pooler identifies its sessions by no other
- * request. It uses the TLS settings of the connection.
+ * Without it, the server would continue the statement, or its wait for a lock. A pooler accepts no other request for its sessions.
+ * The request uses the TLS settings of the connection.
  * @returns when the server has closed the connection, or `databaseConnectMilliseconds` have passed; never throws
  */
 export async function cancelStatement(connection: Client): Promise<void> {

@@ -35,7 +35,7 @@ import {
 } from './prepared-statements';
 import { queryTimeout } from './undocumented-pg';
 
-/** Timeout of a request that waits for a connection of the pool; then it gets 503. */
+/** Timeout of the wait of a request for a connection of the pool; then it gets 503. */
 export const databaseAcquireMilliseconds = 5_000;
 
 export const closeMilliseconds = 500;
@@ -98,7 +98,7 @@ export function openDatabase(
     log?.info({ pool: applicationName, reason }, `statements are ${isPrepared ? '' : 'not '}prepared`);
   };
   const onLost = () => {
-    // Also where the setting said that they are kept.
+    // Also for the setting that says that they are kept.
     preparing = 'if kept';
     logChoice(isLost);
   };
@@ -147,7 +147,7 @@ export async function queryRows<Row>(db: Database, statement: Sql, isPrepared = 
   return (await execute<Row>(db, statement, isPrepared)).rows;
 }
 
-/** Executes a statement with another timeout than that of the pool, and returns its rows. Never prepares it. */
+/** Executes a statement with its own timeout, and returns its rows. Never prepares it. */
 export async function queryRowsWithin<Row>(
   db: Database,
   milliseconds: number,
@@ -182,7 +182,7 @@ type Executed<Row> = Pick<QueryResult, 'rowCount'> & { rows: Row[] };
 
 /**
  * Executes a statement. If a prepared one failed because of its name, it is repeated without.
- * @throws Error for a transaction that has ended: another one may have its connection
+ * @throws Error for a transaction that has ended: its connection may belong to another one
  */
 async function executeStatement<Row>(
   db: Database,
@@ -234,10 +234,7 @@ const connectionLost = new Set([
   'ENETUNREACH',
 ]);
 
-/**
- * Returns whether the server rolled a statement back because Citus has lost the connection to another node. Statements on other
- * nodes may succeed.
- */
+/** Returns whether the server rolled a statement back because Citus has lost the connection to another node. Other nodes may work. */
 export function isNodeLost(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
   const { code, message, severity } = error as Partial<Record<string, string>>;
@@ -245,10 +242,7 @@ export function isNodeLost(error: unknown): boolean {
   return /^08/.test(code ?? '') || /failure on connection marked as essential/.test(message ?? '');
 }
 
-/**
- * Returns whether the server rolled a transaction back for a concurrent one: by a deadlock, or as not serializable. It can succeed
- * when it is repeated.
- */
+/** Returns whether a deadlock or a serialization failure rolled a transaction back. It can succeed when it is repeated. */
 export function isConflict(error: unknown): boolean {
   const code = (error as { code?: unknown } | null | undefined)?.code;
   return code === '40001' || code === '40P01';

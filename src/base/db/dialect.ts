@@ -27,7 +27,7 @@ const broken = new WeakSet<Client>();
 const cancelWaitMilliseconds = 1_000;
 
 /**
- * Discards the connection of a statement that timed out, which is cancelled, or whose session has ended.
+ * Discards a connection whose statement timed out, after a cancel request, or whose session has ended.
  * @returns after the cancel request, with a timeout: a pooler drops the request once the connection is closed
  */
 export async function discardBroken(connection: Client, error: unknown): Promise<void> {

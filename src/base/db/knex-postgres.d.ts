@@ -1,4 +1,4 @@
-/** The type of knex's PostgreSQL dialect, to be extended as its CONTRIBUTING.md shows; knex declares none. */
+/** The type of knex's PostgreSQL dialect, extended as its CONTRIBUTING.md shows; knex declares none. */
 declare module 'knex/lib/dialects/postgres/index.js' {
   import type { Knex } from 'knex';
 

@@ -48,7 +48,7 @@ export const lockKinds = {
 
 export type LockKind = keyof typeof lockKinds;
 
-/** Numbers of the kinds of which there is one lock. */
+/** Numbers of the kinds with only one lock. */
 export const onlyLock = { owner: 0x6f776e, migration: 0x706361, stalePartners: 0 };
 
 /** Returns the key of a lock. @param number - of 56 bits, signed */
@@ -68,7 +68,7 @@ export const sharedLockSql = (kind: LockKind, number: Sql): Sql =>
 /** Expression that takes a lock until the transaction ends, unless another one holds it; false then. */
 export const tryLockSql = (kind: LockKind, number: Sql): Sql => tryLockOfKeySql(keySql(kind, number));
 
-/** As `tryLockSql`. @param key - SQL of a whole key, see `lockKeyOf` */
+/** As `tryLockSql`. @param key - SQL of a complete key, see `lockKeyOf` */
 export const tryLockOfKeySql = (key: Sql): Sql => sql`pg_try_advisory_xact_lock(${key})`;
 
 /** As `tryLockSql`, but shared with other shared holders. */

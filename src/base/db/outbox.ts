@@ -16,8 +16,8 @@ export type EventBody =
 export type EventType = EventBody['type'];
 
 /**
- * Returns the statement, or part of one, that publishes events in the transaction of their cause. They are delivered after its
- * commit. Without an endpoint, as in most installations, the events are not even read.
+ * Returns SQL that publishes events in the transaction of their cause; they are delivered after its commit. Without an endpoint, as
+ * in most installations, the events are not even read.
  * @param events - a query with the columns `event_type`, `partner_name` and `content` (JSON)
  */
 export const publishEventsSql = (events: Sql): Sql => sql`

@@ -6,13 +6,13 @@ import { raw, sql, type Sql } from './sql';
  */
 export const pageBytesMax = 1024 * 1024;
 
-/** A row of a page, with the number of rows that were found for it. */
+/** A row of a page, with the number of found rows. */
 export type Found<Row> = Row & { found: number };
 
 /**
  * Builds a statement that ends a page where its rows become too large: the process does not receive the others.
  * @param rows - the rows of the page `page` in their order, and one more if there is one: `found` counts them all
- * @param rowsMin - number of rows that are returned whatever their size
+ * @param rowsMin - number of rows that are returned regardless of their size
  */
 export function boundedPageSql(rows: Sql, limit: number, rowsMin = 1): Sql {
   return sql`

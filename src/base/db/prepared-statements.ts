@@ -27,7 +27,7 @@ const isOff = { isPrepared: false, reason: 'DATABASE_PREPARED_STATEMENTS is off'
 export async function choosePreparing(connection: Client, preparing: Preparing): Promise<PreparingChoice> {
   if (preparing !== 'if kept') return preparing ? isOn : isOff;
   try {
-    // A pooler makes up the number of the process that it tells its client.
+    // A pooler makes up the process number that it sends its client.
     const [session] = await ask<{ pid: number }>(connection, { text: 'select pg_backend_pid() as pid' });
     return session!.pid === pgSession(connection).processID ? isDirect : await askPooler(connection);
   } catch (error) {
@@ -37,11 +37,11 @@ export async function choosePreparing(connection: Client, preparing: Preparing):
   }
 }
 
-/** A pooler that keeps prepared statements for its clients gives them names of its own; another one passes names on. */
+/** Asks a pooler whether it keeps prepared statements: then it gives them names of its own, otherwise it passes names on. */
 async function askPooler(connection: Client): Promise<PreparingChoice> {
   const name = `probe ${randomUUID()}`;
   const text = 'select exists (select from pg_prepared_statements where name = $1) as "isFound"';
-  // In a transaction, all of this concerns one session.
+  // A transaction keeps all of this in one session.
   await ask(connection, { text: 'begin' });
   const [session] = await ask<{ isFound: boolean }>(connection, { name, text, values: [name] });
   const { isFound } = session!;
@@ -59,13 +59,13 @@ export interface PreparedStatement {
   sql: string;
   /** In the driver's form. */
   text: string;
-  /** Stands for one text, also on connections of other processes. */
+  /** Identifies one text, also on connections of other processes. */
   name: string;
   /** How often it was replaced. */
   replaced: number;
 }
 
-/** Maximum number of texts that are prepared: each takes memory of every session. PgBouncer keeps as many by default. */
+/** Maximum number of prepared texts: each takes memory of every session. PgBouncer's default is the same. */
 export const preparedStatementsMax = 200;
 
 /** The prepared statements by their text with `?`. */
@@ -79,11 +79,11 @@ export function prepareStatement(sql: string): PreparedStatement | undefined {
 }
 
 /**
- * Replaces a prepared statement that fails since the schema has changed, on all connections. Also the text differs: a pooler has
+ * Replaces a prepared statement that fails since the schema has changed, on all connections. Its text must differ too: a pooler has
  * one prepared statement for all clients that send the same text.
  */
 export function replaceStatement({ sql, text, replaced, name }: PreparedStatement): void {
-  // Another connection may have noticed it before.
+  // Another connection may have replaced it already.
   if (preparedStatements.get(sql)!.name !== name) return;
   const plain = text.replace(/ -- \d+$/, '');
   keepStatement({ sql, text: `${plain} -- ${replaced + 1}`, replaced: replaced + 1 });
@@ -97,9 +97,8 @@ function keepStatement(statement: Omit<PreparedStatement, 'name'>): PreparedStat
 }
 
 /**
- * Why a prepared statement may have failed although it is right. In each case it had no effect.
- *
- * - `lost`: the session does not have it, or has that of another client. A pooler passes names on.
+ * Why a correct prepared statement may have failed, always without an effect.
+ * - `lost`: the session does not have it, or has a statement of another client. A pooler passes names on.
  * - `stale`: columns have changed since it was prepared, and with them types of its result or of its bindings.
  * - `refused`: the pooler has ended the connection, because it does not know the name, or knows it already.
  */

@@ -2,7 +2,7 @@ import type { Log } from '../log';
 import type { Database } from './database';
 import type { Replica } from './replica';
 
-/** A read without side effects, which may be repeated. With `isReplica`, recent writes may be missing. */
+/** A read without side effects, which may be repeated. With `isReplica`, it may miss recent writes. */
 export type Read<T> = (db: Database, isReplica: boolean) => Promise<T>;
 
 /**

@@ -20,8 +20,8 @@ const checkMilliseconds = 1_000;
 const checkTimeoutMilliseconds = 1_000;
 
 /**
- * Statement timeout on the replica, after which the primary repeats the statement: twice the slowest measured, and as long as the
- * checks take to disable a frozen replica.
+ * Statement timeout on the replica, after which the primary repeats the statement: twice the slowest measured, and the time in
+ * which the checks disable a frozen replica.
  */
 export const replicaQueryMilliseconds = 2_000;
 
@@ -50,7 +50,7 @@ const stateSql = sql`
     ) as bigint) as position
 `;
 
-/** @throws Error after `checkTimeoutMilliseconds`; the statement itself ends then too */
+/** @throws Error after `checkTimeoutMilliseconds`, which also ends the statement */
 async function stateOf(db: Database): Promise<ServerState> {
   const state = queryRowsWithin<ServerState>(db, checkTimeoutMilliseconds, stateSql);
   const late = sleep(checkTimeoutMilliseconds, undefined, { ref: false });
@@ -61,9 +61,8 @@ async function stateOf(db: Database): Promise<ServerState> {
 
 /**
  * A replica whose lag and availability are checked every second. Requests use the result of the last check.
- *
- * The checks have a connection to the replica, and use the pool of the requests for the primary: while that is full, a check may be
- * late, and the assumed lag grows.
+ * The checks have their own connection to the replica, and share the pool of the requests for the primary: while that is full, a
+ * check may be late, and the assumed lag grows.
  */
 export class Replica {
   readonly pool: Database;
@@ -75,7 +74,7 @@ export class Replica {
   private primary?: ServerState;
   /** The replica has all writes up to this time of `performance.now()`; -Infinity: unknown. */
   private freshAt = -Infinity;
-  /** The logged reason why it is disabled; null: enabled. */
+  /** The last logged state: why it is disabled; null: enabled. */
   private logged?: string | null;
 
   /** Starts the checks; the replica is enabled once its lag is known. @param db - the pool of the primary */
@@ -142,11 +141,11 @@ export class Replica {
   private async compare({ isReplica, history, position }: ServerState): Promise<string | undefined> {
     if (!isReplica) return 'it is a primary';
     if (!this.primary) return undefined;
-    // The primary may have written since its check: it is checked again.
+    // The primary may have written since its check: check it again.
     if (position > this.primary.position && !(await this.checkPrimary())) return undefined;
     if (history !== this.primary.history) return `it has ${history}; the primary has ${this.primary.history}`;
     if (position > this.primary.position) {
-      // Further positions of the primary are of another history.
+      // Further positions of the primary belong to another history.
       this.lag = new LagMeter();
       return 'it is ahead of the primary';
     }
@@ -154,7 +153,7 @@ export class Replica {
     return undefined;
   }
 
-  /** Records the position of the primary; without it, the assumed lag grows. @returns whether it answered */
+  /** Records the position of the primary; without it, the assumed lag grows. @returns whether the primary responded */
   private async checkPrimary(): Promise<boolean> {
     const at = performance.now();
     try {

@@ -30,12 +30,12 @@ function isSql(part: Sql | SqlValue): part is Sql {
   return typeof part === 'object' && part !== null && 'sql' in part && 'bindings' in part;
 }
 
-/** A constant text: a name, a direction, a limit. Never anything that a caller has sent. */
+/** Inserts a constant text: a name, a direction, a limit. Never a text of a request. */
 export function raw(text: string | number): Sql {
   return { sql: String(text), bindings: [] };
 }
 
-/** All conditions; without any, true. */
+/** Joins conditions with `and`; without any, true. */
 export function allOf(conditions: readonly Sql[]): Sql {
   if (conditions.length === 0) return raw('true');
   return {
@@ -44,7 +44,7 @@ export function allOf(conditions: readonly Sql[]): Sql {
   };
 }
 
-/** All parts, separated by commas. */
+/** Joins parts with commas. */
 export function listOf(parts: readonly Sql[]): Sql {
   return {
     sql: parts.map((part) => part.sql).join(', '),

@@ -48,8 +48,8 @@ function timeoutsOf(kind: TransactionKind): { statement: number; lock: number; i
 }
 
 /**
- * Sets the timeouts of a transaction, by one statement that costs little. A pooler in transaction mode refuses them at the start of
- * a connection, and the timeouts of the driver end with its process. Only on Linux does every server check for its client.
+ * Sets the timeouts of a transaction, by one cheap statement. A pooler in transaction mode refuses them at the start of a
+ * connection, and the timeouts of the driver end with its process. Only servers on Linux can check for the client.
  */
 async function setTimeouts(trx: Knex.Transaction, kind: TransactionKind): Promise<void> {
   const { statement, lock, idle } = timeoutsOf(kind);

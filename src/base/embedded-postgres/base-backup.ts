@@ -25,10 +25,9 @@ interface Session {
 }
 
 /**
- * Copies the data of a running embedded server to a new folder, consistently, while it works. A server that is started on the copy
- * recovers to the moment at which this returns.
- *
- * By the low-level API of PostgreSQL (`pg_backup_start`): files are copied while they change, and WAL repairs them. The
+ * Copies the data of a running embedded server to a new folder, consistently. A server that is started on the copy recovers to the
+ * moment at which this returns.
+ * Uses the low-level API of PostgreSQL (`pg_backup_start`): files are copied while they change, and WAL repairs them. The
  * embedded package has no `pg_basebackup`.
  * @param cluster - the folder of its data, readable by this account
  * @throws Error when the server ends meanwhile, or has tablespaces
@@ -37,7 +36,7 @@ export async function backUpCluster(address: DatabaseAddress, cluster: string, t
   const session = await startBackup(address);
   try {
     await copyFolder(cluster, to, isData);
-    // Last, as pg_basebackup does: it must not be older than what was copied.
+    // Last, as in pg_basebackup: it must not be older than the copied files.
     await writeFile(join(to, controlFile), await readStable(join(cluster, controlFile)), {
       mode: 0o600,
       flush: true,
@@ -85,7 +84,7 @@ async function stopBackup({ client }: Session): Promise<{ label: string; lastSeg
   return { label, lastSegment: segment };
 }
 
-/** Copies the segments of WAL that were written during the backup; the server has begun another one since. */
+/** Copies the segments of WAL that were written during the backup; the server has started another one since. */
 async function copyWal(cluster: string, to: string, [first, last]: [string, string]): Promise<void> {
   const isNeeded = (path: string) => segmentName.test(path) && path >= first && path <= last;
   await copyFolder(join(cluster, 'pg_wal'), join(to, 'pg_wal'), isNeeded);

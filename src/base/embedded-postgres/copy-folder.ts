@@ -7,10 +7,9 @@ import { pipeline } from 'node:stream/promises';
 const copyBytes = 1024 * 1024;
 
 /**
- * Copies the files below a folder with their modes, each synced to disk. Leaves out files that are removed meanwhile, links and
- * sockets.
+ * Copies the files below a folder with their modes, each synced to disk. Omits links, sockets, and files that are removed meanwhile.
  * @param to - the new folder; created with its parents, for this account only
- * @param isCopied - false: leaves out a file, or a folder with all that it contains. `path` is relative to the folder
+ * @param isCopied - false: omits a file, or a folder with its content. `path` is relative to the folder
  */
 export async function copyFolder(
   from: string,
@@ -37,7 +36,7 @@ export async function syncFolder(folder: string): Promise<void> {
   await handle.sync().finally(() => handle.close());
 }
 
-/** Copies a file to its end, which may move: `fs.copyFile` may never return when a file becomes shorter meanwhile. */
+/** Copies a file to its end, which may move: `fs.copyFile` may never return if a file becomes shorter meanwhile. */
 async function copyFile(from: string, to: string): Promise<void> {
   const found = await unlessMissing(stat(from));
   if (!found) return;
@@ -45,7 +44,7 @@ async function copyFile(from: string, to: string): Promise<void> {
   await unlessMissing(pipeline(createReadStream(from, { highWaterMark: copyBytes }), target));
 }
 
-/** What a folder consists of. */
+/** Number and size of the files of a folder. */
 export interface FileCount {
   files: number;
   bytes: number;

@@ -26,7 +26,7 @@ const abandonedClusterMilliseconds = 10 * 60 * 1000;
 /** Maximum path of the folder of a Unix socket, whose address has at most 107 bytes. */
 const socketFolderBytes = 85;
 
-/** The account of PostgreSQL, which refuses to run as root; undefined: that of this process. */
+/** The account of PostgreSQL, which refuses to run as root; undefined: the account of this process. */
 export type Account = { uid: number; gid: number } | undefined;
 
 export const execute = promisify(execFile);
@@ -35,7 +35,7 @@ export const superuser = 'postgres';
 /** Included by `postgresql.conf`. */
 export const settingsFile = 'embedded.conf';
 
-/** Folders for a server that has dropped root, when project and data are below a private folder. */
+/** Public folders for a server that has dropped root, if project and data are below a private folder. */
 const publicHomes = ['/var/lib/partner-catalog', join(tmpdir(), 'partner-catalog')];
 
 const unfinishedCluster = /^postgres\.[0-9a-f]{12}$/;
@@ -121,8 +121,8 @@ async function moveIntoPlace(finished: string, place: string): Promise<void> {
 }
 
 /**
- * Returns the folder of the data, which `initdb` creates atomically if it is missing. Where the account cannot reach the data
- * folder, `link` becomes a link to a public folder.
+ * Returns the folder of the data, which `initdb` creates atomically if it is missing. If the account cannot reach the data folder,
+ * `link` becomes a link to a public folder.
  */
 export async function ensureCluster(bin: string, link: string, account: Account): Promise<string> {
   if (existsSync(link)) return realpath(link);
@@ -134,8 +134,8 @@ export async function ensureCluster(bin: string, link: string, account: Account)
 }
 
 /**
- * Creates the folder of a cluster atomically. Where the account cannot reach the data folder, `link` becomes a link to a
- * public folder.
+ * Creates the folder of a cluster atomically. If the account cannot reach the data folder, `link` becomes a link to a public
+ * folder.
  * @param fill - writes the files into an empty folder of the account
  * @returns the folder
  */
@@ -181,7 +181,7 @@ export async function socketFolder(cluster: string, account: Account): Promise<s
   let folder = join(tmpdir(), name);
   const existing = await stat(folder).catch(() => undefined);
   if (!existing) await mkdir(folder, { mode: 0o700 });
-  // Any account can create this folder: that of another one is not used.
+  // Any account can create this folder: a folder of another account is not used.
   else if (existing.uid !== owner || (existing.mode & 0o077) !== 0)
     folder = await mkdtemp(join(tmpdir(), 'pg-'));
   if (account) await chown(folder, account.uid, account.gid);

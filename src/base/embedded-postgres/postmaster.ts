@@ -16,7 +16,7 @@ interface PidFile {
 export async function readPidFile(cluster: string): Promise<PidFile | undefined> {
   const text = await readFile(join(cluster, 'postmaster.pid'), 'utf8').catch(() => undefined);
   if (!text?.includes('\n')) return undefined;
-  // The server writes it again with more lines: what is read meanwhile may end within one.
+  // The server may be rewriting it: the last line may be incomplete.
   const lines = text
     .slice(0, text.lastIndexOf('\n'))
     .split('\n')
@@ -25,7 +25,7 @@ export async function readPidFile(cluster: string): Promise<PidFile | undefined>
 }
 
 /**
- * Marks the server of the pid file and the socket lock as dead, in case that another process has its id or it was not reaped.
+ * Marks the server of the pid file and the socket lock as dead, in case another process has its id or it was not reaped.
  * PostgreSQL needs the rest of the files to detect remaining processes of the old server.
  */
 export async function declareDead(cluster: string, { port, socketFolder }: PidFile): Promise<void> {

@@ -1,4 +1,4 @@
-/** Something that lived this long did not die of its start. */
+/** A process that lived this long did not fail at its start. */
 const steadyMilliseconds = 60_000;
 const delayMilliseconds = 100;
 const delayMillisecondsMax = 30_000;

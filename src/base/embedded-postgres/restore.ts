@@ -5,7 +5,7 @@ import { binaries, createCluster, execute, serverAccount } from './files';
 import { startEmbeddedPostgres } from './server';
 
 /**
- * Restores a copy of `backUpCluster` to `<dataDir>/postgres`, and recovers it: a server is started and stopped.
+ * Restores a copy of `backUpCluster` to `<dataDir>/postgres`, and starts and stops a server to recover it.
  * @param dataDir - a folder without a database
  * @throws Error when the copy is of another major version, or PostgreSQL cannot recover it; `discardCluster` then removes the rest
  */
@@ -22,7 +22,7 @@ export async function restoreCluster(from: string, dataDir: string): Promise<voi
   await postgres.stop();
 }
 
-/** Deletes a cluster, also where its folder is a link. */
+/** Deletes a cluster, also if its folder is a link. */
 export async function discardCluster(dataDir: string): Promise<void> {
   const cluster = await realpath(join(dataDir, 'postgres')).catch(() => undefined);
   if (cluster) await rm(cluster, { recursive: true, force: true });

@@ -55,9 +55,8 @@ const databaseName = 'partner_catalog';
 class AlreadyOwned extends Error {}
 
 /**
- * Starts the PostgreSQL server of `<dataDir>/postgres`, which the first start creates. It takes over a server of a killed process.
- *
- * The server listens on a Unix socket in a private folder only. As root, it runs under the owner of the data, else `postgres`,
+ * Starts the PostgreSQL server of `<dataDir>/postgres`, which the first start creates. Takes over a server of a killed process.
+ * The server listens only on a Unix socket in a private folder. As root, it runs under the owner of the data, else `postgres`,
  * else `nobody`. If that account cannot reach the folders, the binaries are copied below a public one, and
  * `<dataDir>/postgres` becomes a link.
  * @param settings - additional server settings, for example `{ fsync: 'off' }` for tests
@@ -90,7 +89,7 @@ export async function startEmbeddedPostgres(
   const address = await serverAddress(cluster);
   const owner = await becomeOwner(address, dataDir);
   try {
-    // Sessions of the killed process may still be in a rollback.
+    // Sessions of the killed process may still be rolling back.
     if (leftOver) await endOtherSessions(owner.client);
     await ensureDatabase(owner.client);
     await removeUnfinishedClusters(dataDir);
@@ -206,17 +205,17 @@ async function writeSettings({ cluster, account }: Server, settings: Record<stri
     logging_collector: 'on',
     log_filename: 'postgresql-%a.log',
     log_truncate_on_rotation: 'on',
-    // A load touches every page of the indexes of its partner, 500 MB for a million products, and an update every row: beside
-    // a million products of others, both take a sixth less with 3 GB than with 1 GB. Pages that are not used take nothing.
+    // A load touches every page of its partner's indexes, 500 MB for a million products, and an update every row: beside a million products
+    // of other partners, both take a sixth less with 3 GB than with 1 GB. Unused pages take nothing.
     shared_buffers: `${Math.min(4096, Math.ceil(availableBytes() / 8 / 1024 ** 2))}MB`,
     wal_buffers: '64MB',
     max_wal_size: '2GB',
-    // A statement that names no partner locks each partition of the products and its indexes: this is enough for 16.
+    // A statement without a partner locks each partition of the products and its indexes: this is enough for 16.
     max_locks_per_transaction: '128',
     ...settings,
   };
   const lines = Object.entries(all).map(([name, value]) => `${name} = '${value.replaceAll("'", "''")}'\n`);
-  // Renamed into place: a server that another process starts just now reads all of it.
+  // Renamed into place: a server that another process is starting reads a complete file.
   const file = join(cluster, settingsFile);
   const unfinished = `${file}.${randomBytes(6).toString('hex')}`;
   await writeFile(unfinished, lines.join(''));
@@ -234,7 +233,7 @@ async function serverAddress(cluster: string): Promise<DatabaseAddress> {
   }
 }
 
-/** Acquires the owner's lock; that of a dead owner ends once the server notices. */
+/** Acquires the owner's lock; the server releases the lock of a dead owner once it notices. */
 async function becomeOwner(address: DatabaseAddress, dataDir: string, signal?: AbortSignal): Promise<Owner> {
   const owner = await connectOwner(address, signal);
   try {
@@ -282,7 +281,7 @@ async function connectOwner(address: DatabaseAddress, signal?: AbortSignal): Pro
   }
 }
 
-/** Tells a session that the server ended or refused while it started. One that is ended before its authentication gets no reason. */
+/** Tells whether the server ended or refused a session during its start. A session that ends before its authentication gets no reason. */
 function isEndedSession(error: unknown): boolean {
   const { code = '', message } = error as { code?: string; message: string };
   return (

@@ -112,7 +112,7 @@ export class FileStore implements ObjectStore {
 
   close(): void {}
 
-  /** Removes unfinished files of killed processes; those of running processes are younger. */
+  /** Removes unfinished files of killed processes; files of running processes are younger. */
   private async removeAbandoned(): Promise<void> {
     const oldest = Date.now() - abandonedUploadMilliseconds;
     for await (const { modifiedAt, remove } of this.listUnfinished()) {

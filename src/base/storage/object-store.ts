@@ -47,7 +47,7 @@ export interface ObjectStore {
   delete(key: string, signal?: AbortSignal): Promise<void>;
   /** Lists the objects with this prefix, unordered. */
   list(prefix: string): AsyncIterable<ListedObject>;
-  /** Lists puts in progress in any process, and those of killed processes. */
+  /** Lists puts in progress in any process, and unfinished ones of killed processes. */
   listUnfinished(): AsyncIterable<UnfinishedPut>;
   /** Closes idle connections. */
   close(): void;
@@ -84,7 +84,7 @@ export function storeErrors(store: string, isMissing: (error: unknown) => boolea
   };
 }
 
-/** Passes chunks through; `onError` gets errors of the body, to distinguish them from those of the store. */
+/** Passes chunks through; `onError` gets errors of the body, to distinguish them from errors of the store. */
 export async function* watchErrors(
   body: AsyncIterable<Buffer>,
   onError: (error: unknown) => void,

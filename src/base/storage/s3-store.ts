@@ -48,7 +48,7 @@ export const s3Limits = {
 /** Part size of a multipart upload, the minimum of S3. */
 const s3PartBytes = 5 * 1024 * 1024;
 
-/** Parts in flight of an upload that is alone. Each of several has one: together they are as fast, in half of the memory. */
+/** Concurrent parts of the only upload. With several uploads, each has one: together they are as fast, in half of the memory. */
 const s3PartsInFlight = 2;
 
 // Suppresses the SDK's notice about Node 20 at every start.
@@ -87,7 +87,7 @@ export class S3Store implements ObjectStore {
         socketTimeout: s3Limits.idleMilliseconds,
         requestTimeout: s3Limits.responseMilliseconds,
         throwOnRequestTimeout: true,
-        // Concurrency is limited elsewhere; a request that waits for a socket would run into the connect timeout.
+        // Concurrency is limited elsewhere; a request that waits for a socket would exceed the connect timeout.
         httpAgent: { maxSockets: Infinity },
         httpsAgent: { maxSockets: Infinity },
       }),
@@ -98,7 +98,7 @@ export class S3Store implements ObjectStore {
         try {
           return await next(args);
         } catch (error) {
-          // Half of the idle timeout is longer than the connect timeout, and timers may be early by a millisecond.
+          // Half of the idle timeout is longer than the connect timeout, and timers may fire a millisecond early.
           const isStalled = performance.now() - startedAt >= s3Limits.idleMilliseconds / 2;
           // The SDK retries a TimeoutError: the caller would wait three times as long.
           throw (error as Error).name === 'TimeoutError' && isStalled

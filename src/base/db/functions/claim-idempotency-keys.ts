@@ -3,10 +3,9 @@ import { raw } from '../sql';
 
 /**
  * Claims the keys of orders, and finds stored responses, in one statement.
- *
- * It claims the keys by advisory locks of the transaction, and then reads: a volatile function sees what the last holder of a key has
- * committed, where the statement that calls it would not. A response is text: parsed numbers would lose digits. The limit makes it a
- * look-up each: a join would scan a table that was never analyzed.
+ * The keys are claimed by advisory locks of the transaction before the read: a volatile function sees what the last holder of a key
+ * committed, but the calling statement does not. A response is text: parsed numbers would lose digits. The limit enforces a look-up
+ * per key: a join would scan a table that was never analyzed.
  */
 export const claimIdempotencyKeysSql = `
   create or replace function claim_idempotency_keys(locks bigint[], api_key_digests bytea[], keys text[])

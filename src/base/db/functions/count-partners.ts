@@ -4,8 +4,7 @@ import { inThisSchema } from './in-this-schema';
 
 /**
  * Counts the active products of partners.
- *
- * The numbers of a partner are the sums of its rows. Each change inserts a row, so that uploads, runs and manual changes never wait for
+ * The numbers of a partner are the sums of its rows. Each change inserts a row: uploads, runs and manual changes never wait for
  * one another.
  */
 export const countProductsSql = `
@@ -53,8 +52,7 @@ export const countFeedsSql = `
 
 /**
  * Replaces the rows of a partner by one at the end of its run.
- *
- * The run holds the lock of its partner: no other transaction replaces these rows. What is not committed yet stays.
+ * The run has the lock of its partner: no other transaction replaces these rows. Uncommitted rows stay.
  */
 export const noteCompletedRunSql = `
   create or replace function note_completed_run() returns trigger language plpgsql security definer as $$
@@ -75,9 +73,7 @@ export const noteCompletedRunSql = `
 
 /**
  * Counts a partner anew, after changes that no trigger has seen.
- *
- * It waits for the run of the partner, for nothing else: the statement removes the rows of what it counts, and leaves those of what it
- * does not see yet.
+ * It waits only for the run of the partner. The statement removes the rows that it counts, and leaves rows that it does not see yet.
  */
 export const recountPartnerSql = `
   create or replace function recount_partner(of_partner bigint) returns void language plpgsql as $$

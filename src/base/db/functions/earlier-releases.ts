@@ -1,6 +1,6 @@
-/** Functions that only release 1.2.0 calls, for as long as its processes may run beside this release. */
+/** Functions that only release 1.2.0 calls, needed while its processes may run beside this release. */
 
-/** Puts a delivery for each event and each endpoint that wants it into graphile-worker's queue. */
+/** Enqueues a delivery for each event and each subscribed endpoint in graphile-worker's queue. */
 export const queueEventsSql = `
   create or replace function queue_events(event_types text[], partner_names text[], contents json[], lanes integer)
   returns bigint language plpgsql as $$
@@ -33,7 +33,7 @@ export const queueEventsSql = `
   end $$;
 `;
 
-/** Puts deliveries into the queue, each in one of the lanes of its endpoint, and in place of itself if it is there. */
+/** Enqueues deliveries, each in one of the lanes of its endpoint; replaces a delivery that is already in the queue. */
 export const queueDeliveriesSql = `
   create or replace function queue_deliveries(deliveries json[], seconds double precision, lanes integer)
   returns bigint language plpgsql as $$
@@ -54,7 +54,7 @@ export const queueDeliveriesSql = `
   end $$;
 `;
 
-/** Keeps `record_digests` empty, which nothing informs of manual changes: release 1.2.0 then compares every row of a feed. */
+/** Keeps `record_digests` empty, as manual changes do not update it: release 1.2.0 then compares every row of a feed. */
 export const ignoreRowSql = `
   create or replace function ignore_row() returns trigger language plpgsql as $$
   begin

@@ -4,11 +4,11 @@ import { inThisSchema } from './in-this-schema';
  * A run is a row of `runs` from its request on. The row of its job shows the last load, in the columns of release 1.2.0:
  * status, run_count, queued_at, started_at, finished_at, failure_reason, processed, inserted, updated, unchanged, skipped,
  * cancel_requested; and withdrawn, restored, would_withdraw, withdrawals_withheld. `show_run` writes them for a run of this
- * release, `keep_run` writes the run for a process of release 1.2.0, which knows the job only. Neither calls the other: both
- * are for statements that are no trigger's. Who writes both rows locks that of the job first.
+ * release; `keep_run` writes the run for a process of release 1.2.0, which knows only the job. Neither calls the other: they
+ * ignore statements of triggers. A writer of both rows locks the row of the job first.
  */
 
-/** Shows the last load in its job: as if cancelled loads and attempts that others followed had not been. */
+/** Shows the last load in its job: cancelled loads, and attempts that were followed by others, do not count. */
 export const showRunSql = `
   create or replace function show_run() returns trigger language plpgsql security definer as $$
   declare
@@ -51,9 +51,9 @@ export const showRunSql = `
 `;
 
 /**
- * Keeps the load that release 1.2.0 requests, starts, cancels or ends. A run in its queue is in this one too: the first claim
- * counts, and it has as many attempts as one that this release queues, five. A run whose process died is followed by the next
- * one, or by none: the job is queued again.
+ * Stores the load that release 1.2.0 requests, starts, cancels or ends. A run in its queue is in this one too: the first claim
+ * counts, and it has five attempts, as a run that this release enqueues. A run whose process died is followed by the next
+ * one, or by none: then the job is queued again.
  */
 export const keepRunSql = `
   create or replace function keep_run() returns trigger language plpgsql security definer as $$

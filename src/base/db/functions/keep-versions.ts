@@ -1,18 +1,17 @@
 import { inThisSchema } from './in-this-schema';
 
-/** The columns of a product that a version repeats. */
+/** The columns of a product that a version has too. */
 const columns = `
   partner_id, product_id, sku, product_name, description, brand, category, price, currency, availability, feed_id,
   collection, created_at, withdrawn_at, record_offset, run_id`;
 
-/** The end of a version whose change no run has taken account of yet: the greatest bigint. */
+/** The end of a version that no run has ended yet: the greatest bigint. */
 const pending = 9_223_372_036_854_775_807n;
 
 /**
  * Keeps products as they were before an update or a deletion.
- *
- * `partner_catalog.change` says by whom: the number of a change; 'none' for what is no change of a catalog; else it was changed by hand.
- * Until a change takes account of that, the version before the first manual change is pending.
+ * `partner_catalog.change` names the cause: the number of a change; 'none' for anything that is no change of a catalog; otherwise
+ * it was a manual change. Until a change ends it, the version before the first manual change is pending.
  */
 export const keepVersionsSql = `
   create or replace function keep_versions() returns trigger language plpgsql security definer as $$

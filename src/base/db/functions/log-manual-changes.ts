@@ -2,8 +2,7 @@ import { inThisSchema } from './in-this-schema';
 
 /**
  * Logs the partners whose products were changed by anything but a run.
- *
- * With the rights of its owner, as all triggers on products: a role that may change products needs no rights on the log.
+ * It has the rights of its owner, as all triggers on products: a role that may change products needs no rights on the log.
  */
 
 export const logManualChangeSql = `

@@ -1,6 +1,6 @@
 import { inThisSchema } from './in-this-schema';
 
-/** Puts products that were changed by anything but a run into the backlog of the search index. */
+/** Adds products that were changed by anything but a run to the backlog of the search index. */
 export const logSearchChangeSql = `
   create or replace function log_search_change() returns trigger language plpgsql security definer as $$
   begin

@@ -1,4 +1,4 @@
-/** Notes every manual change of orders, for the sums of sales. Creating orders notes nothing. */
+/** Notes every manual change of orders, for the sums of sales. New orders are not noted. */
 
 export const noteChangedOrdersSql = `
   create or replace function note_changed_orders() returns trigger language plpgsql as $$
@@ -67,7 +67,7 @@ export const noteChangedOrderItemsSql = `
   end $$;
 `;
 
-/** Stamps an order with its transaction: one that is copied from elsewhere has the id of a transaction of another server. */
+/** Stamps an order with its transaction: a copied order has the id of a transaction of another server. */
 export const stampOrderSql = `
   create or replace function stamp_order() returns trigger language plpgsql as $$
   begin

@@ -1,8 +1,7 @@
 /**
  * Keeps the time of the newest visible product in `product_horizons`.
- *
- * A load of a million products adds them at the end of the order by creation, where the default page of the catalog begins: until it
- * commits, each page would read them all. A page that starts at the horizon does not.
+ * A load of a million products adds them at the end of the order by creation, where the default page of the catalog begins. Until the
+ * load commits, each page would read them all, unless it starts at this time.
  */
 export const noteProductHorizonSql = `
   create or replace function note_product_horizon() returns trigger language plpgsql as $$

@@ -1,20 +1,17 @@
 import { sharedLockSql } from '../locks';
 import { raw } from '../sql';
 
-/** The columns of its result. */
 export const orderedColumns = `
   product_id bigint, partner_name text, sku text, product_name text, price numeric, currency text, availability text,
   withdrawn_at timestamptz, run_id bigint, feed_id bigint, record_offset bigint`;
 
 /**
  * Reads the products of orders.
- *
- * It locks all products of their partners against withdrawals until the transaction ends, and then reads: a volatile function sees what
- * was committed meanwhile, in the statement that inserts the orders. Locks of rows would be written to the table for each order,
- * and would wait for runs that change prices. Orders do not wait for each other; a withdrawal waits for them at its end.
- *
- * Its plans are kept, and find products by the index however few there were when they were made: PostgreSQL expects ten numbers, and
- * would plan both statements again for fewer, which takes longer than to execute them.
+ * It locks all products of their partners against withdrawals until the transaction ends, and then reads: a volatile function sees
+ * changes that were committed meanwhile, in the statement that inserts the orders. Row locks would be written to the table for each
+ * order, and would wait for runs that change prices. Orders do not wait for each other; a withdrawal waits for them at its end.
+ * Its plans are kept, and find products by the index although there were few when the plan was made: PostgreSQL expects ten
+ * numbers. For fewer, it would plan both statements again, which takes longer than their execution.
  */
 export const productsToOrderSql = `
   create or replace function products_to_order(among bigint[]) returns table (${orderedColumns})

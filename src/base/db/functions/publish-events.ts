@@ -1,7 +1,6 @@
 /**
- * Adds a delivery of each event for each endpoint that wants it, and returns how many.
- *
- * A function, because each upload, run and order calls it: the database plans it once for a connection.
+ * Adds a delivery of each event for each subscribed endpoint, and returns their number.
+ * It is a function, because each upload, run and order calls it: the database plans it once per connection.
  */
 export const publishEventsFunctionSql = `
   create or replace function publish_events(event_types text[], partner_names text[], contents json[])

@@ -34,10 +34,9 @@ const marksSql = marks
 
 /**
  * Splits a text into the words of the search.
- *
- * NFKD, marks dropped, lower case, split at what is no letter or digit. Of a word, the first 500 characters: a lexeme has at most
- * 2,046 bytes. A final sigma becomes a sigma, as the end of a prefix is not the end of a word. Most texts are ASCII, where less is
- * necessary. Independent of the locale of the database.
+ * NFKD, marks dropped, lower case, split at anything but letters and digits. A word has at most its first 500 characters: a lexeme
+ * has at most 2,046 bytes. A final sigma becomes a sigma, as the end of a prefix is not the end of a word. Most texts are ASCII,
+ * which needs fewer steps. Independent of the locale of the database.
  */
 export const searchWordsSql = `
   create or replace function search_words(text) returns text[] language plpgsql immutable strict parallel safe as $$

@@ -4,8 +4,8 @@ import { raw, sql, type Sql } from '../sql';
 import type { Fill } from './layout-interface';
 
 /*
- * What a working copy begins with. Statements name the partner by a literal number, so that they concern one shard, and no other
- * node. Queries over local tables have no bindings: a utility statement takes none.
+ * Fills of a working copy. Statements name the partner by a literal number, so that they read only its shard. Queries over local
+ * tables have no bindings: a utility statement takes none.
  */
 
 /** Number of keys up to which each is looked up; beyond, all products of the partner are read. */
@@ -35,7 +35,7 @@ export const copyFirst =
   };
 
 /**
- * Copies the products of a partner whose key a query over local tables returns.
+ * Copies the products of a partner with the keys of a query over local tables.
  * @param key - the column: `sku` or `product_id`
  */
 export const copyByKey =
@@ -57,7 +57,7 @@ export const copyByKey =
       );
   };
 
-/** Copies the products of a partner that satisfy a condition, and whose sku is not in a query over local tables. */
+/** Copies the products of a partner that satisfy a condition, except for the skus of a query over local tables. */
 export const copyUnnamed =
   (partnerId: number, condition: Sql, skus: Sql): Fill =>
   (trx, table) =>
@@ -69,8 +69,8 @@ export const copyUnnamed =
     );
 
 /**
- * Executes a statement that joins products of one shard with rows of the coordinator, whose number the shard does not know: a nested
- * loop of many rows may not end.
+ * Executes a statement that joins products of one shard with rows of the coordinator. The shard does not know the number of these
+ * rows: a nested loop of many may not end.
  */
 export async function queryWithoutNestedLoops(trx: Knex.Transaction, statement: Sql): Promise<void> {
   // Citus sends the whole text of a batch: each of these is a statement of its own.

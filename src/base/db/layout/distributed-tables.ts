@@ -1,18 +1,18 @@
-/** How the distributed table and its working copies are made. */
+/** Parts from which the distributed table and its working copies are made. */
 export interface DistributedTables {
   /** The distributed table with its schema: a working copy hides the name alone. */
   table: string;
-  /** The empty local table that a working copy is made like. */
+  /** The empty local table that is the model of a working copy. */
   localTable: string;
   columns: readonly string[];
   /** Statements that create the triggers of a working copy. */
   triggers: readonly string[];
 }
 
-/** The table `products` before its distribution, empty since, with its triggers: a working copy is like it. */
+/** The table `products` before its distribution, empty since, with its triggers: the model of a working copy. */
 export const localProducts = 'products_local';
 
-/** Selects the `DistributedTables`, the triggers for `pg_temp.products`; no row where `products` is a plain table. */
+/** Selects the `DistributedTables`, the triggers for `pg_temp.products`; no row if `products` is a plain table. */
 export const tablesSql = `
   select quote_ident(nspname) || '.products' as table, quote_ident(nspname) || '.' || quote_ident(relname) as "localTable",
     (

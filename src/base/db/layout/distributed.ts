@@ -7,7 +7,7 @@ import type { ProductLayout } from './layout-interface';
 import { findOwner, readByNumber, readProduct, readShard, sourceOf } from './shard-reads';
 import { deleteWorkingCopy, fillWorkingCopy, writeCopyBack } from './working-copy';
 
-/** Citus distributes `products` by partner: statements name the partner by number, and so read one shard. */
+/** Layout where Citus distributes `products` by partner: statements name the partner by number, and read one shard. */
 export const distributedLayout = (tables: DistributedTables): ProductLayout => ({
   table: raw(tables.table),
   partnerTables: ['product_blocks', 'product_insertions', 'product_partners'],
@@ -71,7 +71,7 @@ async function findPartner(db: Database, productId: number, scope: PartnerScope)
   return null;
 }
 
-/** Records what triggers and writers keep about the products of a shard. A literal number routes the statement. */
+/** Records the changes of a partner's products for triggers and writers. A literal number routes the statement. */
 async function recordProducts(trx: Knex.Transaction, partnerId: number): Promise<void> {
   await queryRows(trx, sql`delete from product_insertions where partner_id = ${partnerId}`);
   await queryRows(

@@ -5,28 +5,27 @@ import type { Database } from '../database';
 import type { Sql } from '../sql';
 
 /**
- * What depends on how `products` is stored: as a plain table, perhaps in partitions, or distributed by partner with Citus. It never
- * changes while a service runs: services are stopped for `migrate --distribute`.
- *
+ * Operations that depend on the storage of `products`: a plain table, perhaps in partitions, or distributed by partner with Citus. The
+ * layout never changes while a service runs: services are stopped for `migrate --distribute`.
  * `product-layout.ts` chooses one of the two implementations, and has a function for each operation.
  */
 export interface ProductLayout extends ProductOperations {
-  /** The stored products, also beside a working copy, which hides the name alone. */
+  /** The stored products, also beside a working copy, which hides only the unqualified name. */
   table: Sql;
-  /** Tables besides that have rows of a partner. */
+  /** Further tables with rows of a partner. */
   partnerTables: readonly string[];
-  /** How often a read of a product and its versions is tried, until both are of one moment. */
+  /** Maximum number of reads of a product and its versions, until both are of one moment. */
   readsMax: number;
-  /** The beginning of a statement that joins `products` with local tables: those that it needs, read before, or nothing. */
+  /** The beginning of a statement that joins `products` with local tables: the products that it needs, read before, or nothing. */
   readBefore: (products: Sql) => Sql;
-  /** The form of a statement that cannot be one. Only `src/catalog/products/pages` has such forms. */
+  /** The form of a statement that the layouts do not share. Only `src/catalog/products/pages` has such forms. */
   choose: <Form>(forms: Record<'plain' | 'distributed', Form>) => Form;
 }
 
 export interface ProductOperations {
   /**
-   * Begins to write products, and replaces what was begun before. Where they are distributed, they are written in a working copy.
-   * @param fills - copy what the work can touch
+   * Prepares to write products, and replaces an earlier working copy. Distributed products are written in a working copy.
+   * @param fills - copy the products that the work can touch
    * @param options - `isWritten`: whether products are changed at all: with triggers, for `writeBack`
    */
   takeWorkingCopy(
@@ -35,18 +34,18 @@ export interface ProductOperations {
     options?: { isWritten?: boolean },
   ): Promise<void>;
   /**
-   * Ends to write products of these partners.
+   * Writes the changed products of these partners back.
    * @throws a serialization failure when a product has been changed since it was copied
    */
   writeBack(trx: Knex.Transaction, partnerIds: readonly number[]): Promise<void>;
-  /** Drops the working copy, if there is one, and what was changed in it. */
+  /** Drops the working copy with its changes, if there is one. */
   dropWorkingCopy(trx: Knex.Transaction): Promise<void>;
   /** Moves the numbers of a partner's products to another partner, before they are written back. */
   moveNumbers(trx: Knex.Transaction, partners: { fromId: number; intoId: number }): Promise<void>;
-  /** Records what no trigger has recorded about the products of a partner. */
+  /** Records changes of a partner's products that no trigger has recorded. */
   recordProducts(trx: Knex.Transaction, partnerId: number): Promise<void>;
 
-  /** The condition that a product is of the only partner; undefined if there is no such partner. @param partner - a scalar subquery */
+  /** The condition that a product belongs to the only partner; undefined if there is no such partner. @param partner - a scalar subquery */
   ofPartner(db: Database, partner: Sql | undefined): Promise<Sql | undefined>;
   /** The condition that the product with a number is within a scope. */
   isWithin(db: Database, productId: number, scope: PartnerScope): Promise<Sql>;
@@ -63,7 +62,7 @@ export interface ProductOperations {
     productIds: readonly number[],
   ): Promise<Map<number, Settled<Row & { partner_name: string }>>>;
   /**
-   * Finds where a page by time begins after a product: when it was created, if the statement of the page needs it.
+   * Finds where a page by time begins after a product: its creation time, if the statement of the page needs it.
    * @returns undefined if there is no such product in the scope
    */
   findStart(
@@ -81,7 +80,7 @@ export interface ProductOperations {
   isUnused(trx: Knex.Transaction, feeds: Sql): Promise<Sql>;
 }
 
-/** Products for a statement: the table itself or, where it is distributed, rows that were read before. */
+/** Products for a statement: the table itself or, if it is distributed, rows that were read before. */
 export interface ProductSource {
   /** An item of a `from`. */
   as(alias: string): Sql;

@@ -15,14 +15,13 @@ const isOfScope = (scope: PartnerScope) =>
 export const partnerName =
   '(select partner_name from partners where partners.partner_id = products.partner_id) as partner_name';
 
-/** The table itself. */
 export const plainProducts: ProductSource = { as: (alias) => raw(`products as ${alias}`) };
 
-/** `products` is a table of the database itself. */
+/** Layout where `products` is a table of the database itself. */
 export const plainLayout: ProductLayout = {
   table: raw('products'),
   partnerTables: [],
-  // A statement sees one moment.
+  // A statement reads one snapshot.
   readsMax: 1,
   readBefore: () => raw(''),
   choose: ({ plain }) => plain,
@@ -73,7 +72,7 @@ function partnerOf(productId: number, scope: PartnerScope): Sql {
 }
 
 /**
- * Finds products by one statement. It is prepared for a few numbers of products, with a parameter for each: of an array, PostgreSQL
+ * Finds products by one statement. For few numbers of products it is prepared, with a parameter for each: for an array, PostgreSQL
  * would expect ten, and plan anew each time.
  */
 async function findByNumber<Row extends { product_id: number }>(

@@ -10,7 +10,7 @@ export { partnerName } from './plain';
 /** By the identity of a pool. */
 const layouts = new WeakMap<object, Promise<ProductLayout>>();
 
-/** Reads how `products` is stored, once for each pool. @param db - a pool, or a transaction */
+/** Reads the layout of `products`, once per pool. @param db - a pool, or a transaction */
 export function productLayout(db: Database): Promise<ProductLayout> {
   const pool = poolIdentity(db);
   const known = layouts.get(pool);
@@ -56,7 +56,7 @@ export const productNumbers = operation('productNumbers');
 export const isUnused = operation('isUnused');
 
 /**
- * Requires that products are not distributed now, whatever this process has read before.
+ * Requires that products are not distributed now; ignores the layout that this process has read before.
  * @param query - executes a statement
  * @throws the error of `refuse`
  */

@@ -5,8 +5,8 @@ import { raw, sql, type Sql } from '../sql';
 import type { ProductSource } from './layout-interface';
 
 /*
- * Products by number where Citus distributes `products`: a local table leads from numbers to partners, and a statement that names
- * partners reads their shards only.
+ * Products by number where Citus distributes `products`: a local table maps numbers to partners, and a statement that names
+ * partners reads only their shards.
  */
 
 /** The partner that a product number belongs to. */
@@ -17,7 +17,7 @@ export interface ProductOwner {
 
 type Named<Row> = Row & Pick<ProductOwner, 'partner_name'>;
 
-/** Finds the partners of product numbers, whether or not there are such products. */
+/** Finds the partners of product numbers, whether or not such products exist. */
 async function findOwners(
   db: Database,
   productIds: readonly number[],
@@ -30,7 +30,7 @@ async function findOwners(
   return rows.map((row) => (row.partner_id === null ? undefined : row));
 }
 
-/** Finds the partner that a product number belongs to in a scope, whether or not there is such a product. */
+/** Finds the partner that a product number belongs to in a scope, whether or not the product exists. */
 export async function findOwner(
   db: Database,
   productId: number,
@@ -56,7 +56,7 @@ export async function readProduct<Row>(
 }
 
 /**
- * Reads products by number, with their partners. Each partner whose node is lost has that error for its products.
+ * Reads products by number, with their partners. A partner whose node is lost has that error for its products.
  * @param columns - contains `product_id`
  */
 export async function readByNumber<Row extends { product_id: number }>(
@@ -119,7 +119,7 @@ export const sourceOf = (rows: string | null): ProductSource => ({
     sql`json_populate_recordset(cast(null as products), cast(${rows ?? '[]'} as json)) as ${raw(alias)}`,
 });
 
-/** Reads the products of a partner that satisfy a condition: a join of them with local tables is then of the coordinator alone. */
+/** Reads the products of a partner that satisfy a condition: only the coordinator then joins them with local tables. */
 export async function readShard(db: Database, partnerId: number, condition: Sql): Promise<ProductSource> {
   const statement = sql`
     select cast(json_agg(products) as text) as rows from products where partner_id = ${partnerId} and ${condition}`;
@@ -136,8 +136,8 @@ export interface ShardPart {
 
 /**
  * Reads the matches among the next products of a partner by number: only matches leave the shard.
- * @param isNext - selects the products after the part before
- * @param size - maximum number of products that are looked at
+ * @param isNext - selects the products after the previous part
+ * @param size - maximum number of products that are examined
  * @param limit - maximum number of matches, the first ones; the part ends with the last of them
  */
 export async function readPart(

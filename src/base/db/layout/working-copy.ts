@@ -7,19 +7,17 @@ import type { Fill } from './layout-interface';
 
 /*
  * Where Citus distributes `products`, a transaction writes products in a working copy: a temporary table of this name, which
- * hides the distributed one. It has the products of a partner that the work can touch, and the triggers of a local `products`.
- * At the end, what has changed is written back, to the shard of the partner. The caller holds the lock of the partner, or that of
- * its only product.
- *
- * Statements on shards name the partner by a literal number: so they concern one shard, and no other node.
+ * hides the distributed one. It contains the products of a partner that the work can touch, and has the triggers of a local
+ * `products`. At the end, the changes are written back to the shard of the partner. The caller has the lock of the partner, or of
+ * its only product. Statements on shards name the partner by a literal number: so they concern only its shard.
  */
 
-/** New products have provisional numbers until they are written back, from this one on. */
+/** First provisional number: new products have provisional numbers until they are written back. */
 const provisionalFrom = raw(2 ** 52);
 
 /**
- * Number of updates up to which a statement contains the product numbers: its join is then small, whatever statistics of the
- * shard say.
+ * Number of updates up to which a statement contains the product numbers: its join is then small, independently of the statistics of
+ * the shard.
  */
 const namedUpdatesMax = 1_000;
 
@@ -50,7 +48,7 @@ export async function fillWorkingCopy(
   );
 }
 
-/** Creates the triggers, after the copy: what is copied has not changed. */
+/** Creates the triggers, after the copy: they must not see the copied rows as changes. */
 const watchSql = ({ triggers }: DistributedTables) => sql`
   create temporary table changed_products_of_copy (
     partner_id bigint, product_id bigint, is_stored boolean not null,
@@ -73,7 +71,6 @@ export async function deleteWorkingCopy(trx: Knex.Transaction): Promise<void> {
 interface CopyChanges {
   deleted: number;
   updated: number;
-  /** New products. */
   inserted: number;
   /** Products that come from another partner. */
   moved: number;
@@ -104,7 +101,7 @@ export async function writeCopyBack(
     const [counts] = await queryRows<CopyChanges>(trx, changesSql(partnerId));
     changes.push([partnerId, counts!]);
   }
-  // In this order: a product may go from one partner to another.
+  // In this order: a product may move from one partner to another.
   for (const [partnerId, { deleted }] of changes) {
     if (deleted > 0) await queryRows(trx, checked(deleteSql(tables, partnerId), idsSql(partnerId, 'not')));
   }
@@ -117,7 +114,7 @@ export async function writeCopyBack(
   for (const [partnerId, { deleted, updated, inserted, moved }] of changes) {
     if (deleted + updated + inserted + moved === 0) continue;
     const firstId = inserted === 0 ? 0 : await drawNumbers(trx, partnerId, inserted);
-    // Also without rows: its start has Citus commit in two phases, so that a crash leaves all of the transaction, or nothing.
+    // Also without rows: its start makes Citus commit in two phases, so that a crash leaves all of the transaction, or nothing.
     await queryRows(trx, insertSql(tables, partnerId, firstId));
     if (inserted + moved > 0) {
       await queryRows(trx, insertionsSql(partnerId));
@@ -147,7 +144,7 @@ const idsSql = (partnerId: number, not: 'not' | '') => sql`
     where (products.partner_id, products.product_id) = (changed.partner_id, changed.product_id)
   )`;
 
-/** Executes a statement with numbers as `$1`, and fails unless it writes as many rows. */
+/** Executes a statement with numbers as `$1`, and fails unless it writes the same number of rows. */
 const checked = (statement: Sql, ids: Sql) => sql`
   do $do$
   declare
@@ -164,7 +161,7 @@ const checked = (statement: Sql, ids: Sql) => sql`
 const deleteSql = ({ table }: DistributedTables, partnerId: number) =>
   raw(`delete from ${table} where partner_id = ${partnerId} and product_id = any ($1)`);
 
-/** Updates products that are as they were copied, in the same version of their rows. */
+/** Updates products whose row version is still the copied one. */
 function updateSql({ table, columns }: DistributedTables, partnerId: number, updated: number): Sql {
   const assigned = columns.filter((column) => !['partner_id', 'product_id'].includes(column));
   return sql`
@@ -182,7 +179,7 @@ function updateSql({ table, columns }: DistributedTables, partnerId: number, upd
 
 const isNew = sql`product_id >= ${provisionalFrom}`;
 
-/** Products of a partner in the working copy that the distributed table does not have as its. */
+/** Products of a partner in the working copy that do not belong to it in the distributed table. */
 const addedSql = (partnerId: number) => sql`
   from pg_temp.products as added
   where partner_id = ${partnerId} and (${isNew} or exists (
@@ -194,7 +191,7 @@ const insertionsSql = (partnerId: number) => sql`
   insert into product_insertions
   select created_at, partner_id, count(*) ${addedSql(partnerId)} group by created_at, partner_id`;
 
-/** Inserts new products, in the order of their provisional numbers, and those that come from another partner. */
+/** Inserts new products, in the order of their provisional numbers, and products of other partners. */
 function insertSql({ table, columns }: DistributedTables, partnerId: number, firstId: number): Sql {
   const number = sql`case when ${isNew} then ${firstId} - 1 + row_number() over (partition by ${isNew} order by product_id)
     else product_id end`;
