@@ -36,7 +36,7 @@ export interface AskedRevert extends AskedRun {
   requestId?: string;
 }
 
-/** What a revert would do, with one page of its changes. */
+/** Effects of a revert, with one page of its changes. */
 export interface RevertPlan {
   run: JobRunRow;
   failureReason: string | null;
@@ -104,7 +104,7 @@ export async function revertRun(
 
 /**
  * Enqueues the revert of a run without waiting for a slot.
- * @param isOver - until then, waits for its end
+ * @param isOver - ends the wait for the end of the revert
  * @throws as `revertRun`
  */
 export async function queueRevert(

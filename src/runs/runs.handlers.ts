@@ -53,7 +53,7 @@ export function runOperations(
         for await (const run of followRun(db, changes, requested, deadline(seconds ?? 0, isAborted))) {
           if (!run || !hasRunEnded(run)) continue;
           const job = await getJob(db, id, scope);
-          // Else, the next run is requested already.
+          // Otherwise, the next run is requested already.
           if (!job.hasRun) return reply(200, jobBody(job));
         }
         return reply(202, jobBody(await getJob(db, id, scope)), {

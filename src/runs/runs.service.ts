@@ -37,7 +37,7 @@ export interface RunServices {
   worker: RunWorker;
 }
 
-/** A client that waits for its run. A run that has not started when its key is gone is withdrawn, unless it was queued before. */
+/** A client that waits for its run. If its key becomes invalid before the start, a run is withdrawn unless it was queued before. */
 export interface WaitingClient {
   key: KeyInUse;
   isAborted: () => boolean;
@@ -68,12 +68,12 @@ export async function runHere(
     // Another process has claimed it, or has locked it briefly.
     if (outcome === 'not_claimed') await sleep(lockedMilliseconds);
     let last: JobRunRow | undefined;
-    // A run in progress is awaited even while this process shuts down.
+    // Waits for a run in progress even while this process shuts down.
     for await (last of followRun(db, changes, requested!, () => isAborted() && last?.status !== 'running')) {
       if (last?.status !== 'running') break;
     }
     if (last && hasRunEnded(last)) return last;
-    // Without a run, another client has withdrawn its request, which this one had joined.
+    // No run: another client has withdrawn the request that this one had joined.
   } while (!isAborted());
   await key.requireInUse();
   throw unavailable('the run has not ended yet');
@@ -97,7 +97,7 @@ export async function queueRun({ db, worker }: RunServices, target: RunTarget): 
 
 /**
  * Gets the target of a load.
- * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed; invalid_shape for a limit of withdrawals in a mode without any
+ * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed; invalid_shape for a limit of withdrawals in a mode without them
  */
 export async function getPermittedTarget(
   db: Database,
@@ -139,7 +139,7 @@ export interface JobPlan {
 /**
  * Plans a run of a validation job (dry run).
  * @param page - `limit` changes after `cursor`, the `nextCursor` of the previous page
- * @param request - what the run may do
+ * @param request - permissions of the run
  * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, invalid_query, invalid_shape, unavailable
  */
 export async function planJob(

@@ -14,11 +14,10 @@ export async function skipManualChangeLog(trx: Knex.Transaction): Promise<void> 
 
 /**
  * Applies the changes that `compareProducts` stored. The caller holds the partner's lock.
- *
- * Inserts come first: they wait only for a manual transaction that has inserted the same sku. From the first lock of a product
- * on, the run waits for no manual transaction.
+ * Inserts come first: they wait only for a manual transaction that has inserted the same sku. After its first product lock, the run
+ * waits for no manual transaction.
  * @param lockProducts - locks the products that the changes update
- * @returns the number of products that were changed by hand since the last change, besides those that the run changes
+ * @returns the number of products that were changed by hand since the last change, besides the ones that the run changes
  * @throws an error for which `isContention` is true; the caller must then roll back
  */
 export async function applyChanges(
@@ -47,10 +46,7 @@ export async function applyChanges(
 /** A product to be updated was deleted or changed after it was compared, or another transaction holds it. */
 export class ProductsGone extends Error {}
 
-/**
- * Tells a conflict with a manual transaction: same products, a deadlock, the same new sku, or a product that has moved to
- * another partition.
- */
+/** Tells a conflict with a manual transaction: same products, a deadlock, the same new sku, or a product moved to another partition. */
 export function isContention(error: unknown): boolean {
   if (error instanceof ProductsGone) return true;
   const lockNotAvailable = '55P03';

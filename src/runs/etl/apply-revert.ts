@@ -14,10 +14,10 @@ import { copyChangedProducts } from './working-products';
 /** Products per row of the search backlog: one batch of the indexer. */
 const backlogProducts = 2_000;
 
-/** The products that are written: the others are as before the change already, or were changed since. */
+/** The products to write: the others are already as before the change, or were changed since. */
 const written = sql`(select * from reverted_products where is_needed and not is_changed_since)`;
 
-/** A product that was changed after it was compared is not written: the count tells, and it is compared again. */
+/** Skips products that were changed after the comparison: the count shows it, and they are compared again. */
 const updateSql = (revertId: number) => sql`
   update products set run_id = ${revertId}, ${assignmentsSql('written')}
   from ${written} as written
@@ -25,8 +25,8 @@ const updateSql = (revertId: number) => sql`
     and products.xmin = written.seen_version`;
 
 /**
- * Undoes a change of a catalog, by another one: its products are as before, and keep their numbers. The caller holds the partner's
- * lock. Waits for manual transactions as a merge does.
+ * Undoes a change of a catalog by another change: its products are as before, and keep their numbers. The caller holds the
+ * partner's lock. Waits for manual transactions as a merge does.
  * @param signal - aborted when the revert is cancelled
  * @param check - throws if the effects must not be applied
  */
@@ -78,7 +78,7 @@ async function writeProducts(
   if ((await changeRows(trx, updateSql(runId))) !== updated + withdrawn) throw new ProductsGone();
 }
 
-/** Drops the digests of the products that `applyRevert` has written, and enqueues the products for the search index. */
+/** Drops the digests of the products that `applyRevert` has written, and enqueues these products for the search index. */
 export async function forgetReverted(
   trx: Knex.Transaction,
   partnerId: number,

@@ -5,8 +5,8 @@ import { raw, sql, type Sql } from '../../base/db/sql';
 import { productColumns, type ProductColumn } from '../../feed-format/columns';
 
 /*
- * A change of a catalog, as the history has it: each product that it wrote, as it was before, as the change left it, and as it
- * is now. Lists of what a run did and reverts read the same. A product has no version before the change that inserted it.
+ * A change of a catalog in the history: each product that it wrote, before the change, after it, and now. Lists of a run's changes
+ * and reverts read the same. A product has no version before the change that inserted it.
  */
 
 /** A change by a run of a job. `feedId` is the feed of the job. */
@@ -19,10 +19,10 @@ export interface RunChange {
 /** Fields that can change; the sku stays. */
 const fields = productColumns.filter((column) => column !== 'sku');
 
-/** What a revert gives back, and what distinguishes a product from how the change left it. */
+/** Columns that a revert restores, and that show whether a product differs from the change's result. */
 const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at', ...fields] as const;
 
-/** Versions of the products of a page that the change ended, and those that a later change ended. */
+/** Versions of the products of a page that the change ended, and versions that a later change ended. */
 const versionedSql = ({ partnerId, runId }: RunChange, afterProduct: number, limit: number) => sql`
   (
     select product_id from product_versions
@@ -39,12 +39,12 @@ const insertedSql = ({ partnerId, feedId, runId }: RunChange, afterProduct: numb
   select product_id from products
   where partner_id = ${partnerId} and feed_id = ${feedId} and run_id = ${runId} and product_id > ${afterProduct}`;
 
-/** The condition that restricts a statement to products that are named. */
+/** The condition that restricts a statement to these products. */
 const isNamed = (productIds: readonly string[]) => sql`product_id = any (cast(${productIds} as bigint[]))`;
 
 type State = 'before' | 'after' | 'now' | 'target';
 
-/** The value of a column: as the change left it, or as a revert gives it back. */
+/** The value of a column: after the change, or after a revert. */
 function valueOf(state: State, column: string): string {
   switch (state) {
     case 'after':
@@ -66,12 +66,11 @@ const isDistinct = (one: State, other: State, columns: readonly string[]) =>
   raw(`(${rowOf(one, columns)} is distinct from ${rowOf(other, columns)})`);
 
 /**
- * Effects of the change with `columns`. A product that was deleted since has none, nor has one that was only changed by hand: the
- * version before it is external, and its record and collection stayed the same.
- *
- * Statistics cannot know a change that was just made: PostgreSQL expects one row, and would look through all rows of the change for
- * each of them. A full join is a hash or merge join always. It stays one as no condition says that `now` exists by a plain column.
- * @param now - the products of the partner, or those that are named
+ * Effects of the change with `columns`. Products deleted since have none, nor have products that were only changed by hand: the
+ * version before is external, and its record and collection stayed the same.
+ * Statistics cannot know a recent change: PostgreSQL expects one row, and would read all rows of the change for each row. A full
+ * join is always a hash or merge join. It stays one as no condition says that `now` exists by a plain column.
+ * @param now - the products of the partner, or the named ones
  * @param named - restricts the versions to the same products
  */
 const effectsSql = ({ partnerId, feedId, runId }: RunChange, columns: string, now: Sql, named: Sql) => sql`
@@ -91,13 +90,13 @@ const effectsSql = ({ partnerId, feedId, runId }: RunChange, columns: string, no
       and (before.withdrawn_at is null) = (${raw(valueOf('after', 'withdrawn_at'))} is null)
     )`;
 
-/** Number of changes up to which products are looked up by number, 7 µs each. For more, all of the partner are read, 1 µs each. */
+/** Maximum number of changes with look-ups of products by number, 7 µs each. For more, all of the partner are read, 1 µs each. */
 const lookUpsMax = 50_000;
 
 /**
- * Builds a query of the effects of a revert: the values that it gives back, what was withdrawn, and whether the product needs
- * it (`is_needed`) and is as the change left it (`not is_changed_since`), in its row version `seen_version`.
- * @param of - `to write`: of the working copy, where there is one, with the versions of its rows
+ * Builds a query of the effects of a revert: the restored values, withdrawals, and whether the product needs the revert
+ * (`is_needed`) and is as the change left it (`not is_changed_since`), in its row version `seen_version`.
+ * @param of - `to write`: reads the working copy, if there is one, with the versions of its rows
  */
 export async function revertEffects(
   db: Database,
@@ -139,7 +138,7 @@ export const assignmentsSql = (from: string) =>
 /** Value of a field; a price is a decimal text. */
 export type FieldValue = string | null;
 
-/** A product with its values before and after, as the history or a revert has them. */
+/** A product with its values before and after, in the history or in a revert. */
 export interface ProductEffect {
   productId: number;
   sku: string;
@@ -162,13 +161,13 @@ export interface EffectPage {
   limit: number;
 }
 
-/** A page of effects on these products, of which one more shows whether there are further ones. */
+/** A page of effects on these products; one more product shows whether there are further ones. */
 interface KnownEffectPage {
   productIds: readonly string[];
   limit: number;
 }
 
-/** Lists of effects: what the change did; what a revert would do; and what it would overwrite. */
+/** Lists of effects: changes of the run; changes of a revert; and changes that a revert would overwrite. */
 const lists = {
   done: { before: 'before', after: 'after', where: 'is_new or is_different' },
   reverted: { before: 'now', after: 'target', where: 'is_needed and not is_changed_since' },
@@ -198,10 +197,10 @@ function shownColumns({ before, after }: (typeof lists)[keyof typeof lists]): st
   return [...columns, isDifferent].join(', ');
 }
 
-/** Maximum number of products that are looked through for a page in one statement. */
+/** Maximum number of products that one statement examines for a page. */
 const partMax = 10_000;
 
-/** Lists effects by product number. A page has at least one, unless there is none. @returns whether there are more */
+/** Lists effects by product number. A page has at least one, unless there are none. @returns whether there are more */
 export async function listEffects(
   db: Database,
   list: keyof typeof lists,
@@ -242,7 +241,7 @@ async function readEffects(
   return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
 }
 
-/** Lists the first products after a number that the change wrote. Shards have no versions: these are read apart. */
+/** Lists the first products after a number that the change wrote. Shards have no versions: these are read separately. */
 async function listTouched(
   db: Database,
   change: RunChange,
@@ -279,12 +278,12 @@ function toEffect(row: EffectRow, isNew: boolean): ProductEffect {
   };
 }
 
-/** A change of a run whose history is kept, or that has changed nothing. */
+/** A change of a run with its history; null: the run has changed nothing. */
 export type KeptChange = { change: RunChange | null } | 'not kept';
 
 /**
  * Finds the change that a completed run made. Its history is kept unless retention has removed versions that the change, or a
- * later one, has ended; of the last change of each collection, retention removes none.
+ * later one, has ended; retention keeps the versions of the last change of each collection.
  * @param isCounted - whether the run has changed products
  */
 export async function findRunChange(

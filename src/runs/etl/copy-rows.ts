@@ -17,12 +17,12 @@ import { hasPrice, namedSkus, transformRecord, type ProductValues } from '../../
 export interface CopyTarget {
   /** Table with its columns. */
   table: string;
-  /** Formats a row in the text format of COPY. `offset` is that of its record in the file. */
+  /** Formats a row in the text format of COPY. `offset` is the offset of its record in the file. */
   formatRow(place: RecordPlace, offset: number, values: ProductValues): string;
-  /** Formats a sku that the feed names in a row that is not copied; absent: such skus are not needed. */
+  /** Formats the sku of a row that is not copied; absent: such skus are not needed. */
   formatName?(place: RecordPlace, sku: string): string;
   allowsRepeatedSkus: boolean;
-  /** Called when all rows are read and checked, before the last ones are copied. */
+  /** Called when all rows are read and checked, before the last batch is copied. */
   onRead?: () => Promise<void>;
 }
 
@@ -72,7 +72,7 @@ async function copyRecords(
   const newerFeed = await findNewerLoadedFeed(trx, feed);
   const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
   const batch = new TextBatch();
-  /** Copies the skus of a record that is not copied itself, of a feed that withdraws what it does not name. */
+  /** Copies the skus of a record that is not copied itself, for a feed that withdraws products that it does not name. */
   const addNames = (record: FeedRecord): Buffer | null => {
     if (feed.mode !== 'replace') return null;
     const skus = namedSkus(record, header);
@@ -88,7 +88,7 @@ async function copyRecords(
       return null;
     },
     (record) => {
-      // An equal record may have other values where these are filled down: it is staged, and its stored digest dropped.
+      // With cells filled down, an equal record may have other values: it is staged, and its stored digest dropped.
       if (!record.tooLong && !fillsDown && known?.isUnchanged(record.bytes, record)) {
         stats.unchanged++;
         stats.hasPrices ||= stats.hasPriceColumn && hasPrice(record, header);
@@ -108,7 +108,7 @@ async function copyRecords(
       if (!superseded) return batch.add(text);
       stats.unchanged--;
       stats.copied++;
-      // The superseded row is rejected, so that its values do not matter.
+      // The superseded row is rejected, so its values do not matter.
       return batch.add(
         target.formatRow(superseded, 0, { ...noValues, sku: values.sku, product_name: values.sku }) + text,
       );

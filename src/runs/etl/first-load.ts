@@ -33,11 +33,10 @@ function productsTarget({ feedId, partnerId, collection }: FeedToRun, { runId }:
 
 /**
  * Copies a large feed straight into `products` if its partner has none.
- *
  * There is nothing to compare with, and the file is read while PostgreSQL maintains the indexes, which takes longer.
  * Repeated skus need staging, because the last row wins; so does another run of the partner, which may load products.
  * @param markLoading - marks the feed as being loaded; called when the file is read, while PostgreSQL still copies
- * @returns the change and what it has done; undefined when nothing was loaded and the feed must be staged
+ * @returns the change and its result; undefined when nothing was loaded and the feed must be staged
  * @throws FeedFailure when the file cannot be read completely
  */
 export async function loadFirstFeed(
@@ -65,13 +64,13 @@ export async function loadFirstFeed(
       await copyRows(savepoint, source, { ...productsTarget(source.feed, change), onRead }, stats);
     });
   } catch (error) {
-    // Digests detect repeated skus within their memory budget; beyond it the unique index does.
+    // Digests detect repeated skus within their memory budget; beyond it, the unique index does.
     if (!(error instanceof RepeatedSku) && !isContention(error)) throw error;
     stats.reset();
     await dropWorkingCopy(trx);
     return undefined;
   }
-  // Of products that were deleted by hand.
+  // Versions of products that were deleted by hand.
   const uncounted = await endManualVersions(trx, change);
   await stats.timed('write back', () => writeBack(trx, [change.partnerId]));
   await createStaging(trx);

@@ -29,9 +29,8 @@ export function* headerIssues(
 }
 
 /**
- * Lists the names of a header row, those that its format reads and does not report as empty texts.
- *
- * A format that gives columns other names than ours lists what it reads: nothing else is meant for us.
+ * Lists the names of a header row; names that its format reads are empty texts.
+ * None for a format with other names for columns: it lists all columns that it reads.
  */
 export function reportedNames({ delimiter, reading }: FeedHeader, text: string): string[] {
   if (!hasOurNames(reading.format.definition)) return [];

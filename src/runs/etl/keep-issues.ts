@@ -22,7 +22,7 @@ const listStagedSql = sql`
 /** Batch size: all issues in one statement would be in memory several times. */
 const issuesPerInsert = 500;
 
-/** Replaces the stored issues of a job by `issues` and those in `feed_issues`. */
+/** Replaces the stored issues of a job by `issues` and the rows of `feed_issues`. */
 export async function replaceRowIssues(
   trx: Knex.Transaction,
   jobId: number,
@@ -47,7 +47,7 @@ export async function replaceRowIssues(
   await changeRows(trx, keepIssuesSql(jobId));
 }
 
-/** Checks a run before it applies anything. A failure rolls `feed_issues` back: its issues are kept, as many as are shown. */
+/** Checks a run before it applies anything. A failure rolls `feed_issues` back: as many issues as are shown are kept. */
 export async function checkKeepingIssues(
   trx: Knex.Transaction,
   issues: RowIssueLog,

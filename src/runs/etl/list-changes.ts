@@ -28,7 +28,7 @@ export type ProductChange = {
 /** A page of changes. */
 interface ChangePage {
   changes: ProductChange[];
-  /** Where the next page begins; absent when there are no more changes. */
+  /** Start of the next page; absent when there are no more changes. */
   next?: ChangePosition;
 }
 

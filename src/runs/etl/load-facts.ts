@@ -2,11 +2,11 @@ import type { LoadMode } from '../../feed-format/load-options';
 import { areMany } from './price-jumps';
 import type { RunStats } from './run-stats';
 
-/** What a load leaves for the reasons for which its partner needs attention. */
+/** Facts of a load from which the reasons follow for which its partner needs attention. */
 export interface LoadFacts {
-  /** Whether rows have a price; null: the load does not tell. */
+  /** Whether rows have a price; null: unknown from this load. */
   prices: 'some' | 'none' | 'absent' | null;
-  /** Products whose price jumps; null unless many do. */
+  /** Number of products whose price jumps; null unless there are many. */
   priceJumps: number | null;
   isCorrection: boolean;
 }
@@ -20,7 +20,7 @@ export function loadFacts(mode: LoadMode, stats: RunStats): LoadFacts {
   };
 }
 
-/** A feed that only updates leaves prices alone that it has no column for. */
+/** A feed with mode `update` and without a price column leaves prices unchanged. */
 function pricesOf(
   mode: LoadMode,
   { hasPrices, hasPriceColumn, copied, unchanged }: RunStats,

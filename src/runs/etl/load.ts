@@ -15,33 +15,27 @@ import { copyStagedProducts } from './working-products';
 
 /**
  * Maximum number of staged rows whose products are looked up one by one, 7 µs each. For more, all products of the partner are
- * read, 1 µs each: a million of them takes as long as 70,000 to 100,000 look-ups.
+ * read, 1 µs each: reading a million takes as long as 70,000 to 100,000 look-ups.
  */
 const lookUpsMax = 50_000;
 
 /**
  * Merges the staged rows, whose skus must be unique, into the partner's products:
- *
  * - `compare` stores which staged rows are new (without product id), differ, or have a withdrawn product, which is restored. Its
- *   rows are narrow: an unchanged feed costs this one join.
+ * rows are narrow: an unchanged feed costs only this join.
  * - `update` and `insert` apply these changes; new products get their ids in the order of the file.
- * - `list` shows them instead.
- *
- * No plan depends on statistics of the partner, which may be absent after a large load, and would then let PostgreSQL
+ * - `list` lists them instead.
+ * No plan depends on statistics of the partner, which may be absent after a large load: PostgreSQL would then
  * read all products of the partner for each row. Therefore:
- *
- * - `compare` is told its plan. Look-ups: only the index by partner and sku has the order that a row of the subquery needs, as
- *   sorting is off. An equality could use any index of the partner. Otherwise: a hash join, or a merge join.
- * - The other statements take the partner from the stored change, not from a constant. What they read without a change is
- *   then the whole table, and its size is always known. By partner, sku and number, each index finds one product. PostgreSQL
- *   expects far too few rows of this join: it must be the last one, by `from_collapse_limit`.
- *
+ * - `compare` forces its plan. Look-ups: only the index by partner and sku has the order that a row of the subquery needs, as
+ * sorting is off. An equality could use any index of the partner. Otherwise: a hash join, or a merge join.
+ * - The other statements take the partner from the stored change, not from a constant. For PostgreSQL, they then read the whole
+ * table, whose size is always known. By partner, sku and number, each index finds one product. PostgreSQL
+ * expects far too few rows of this join: `from_collapse_limit` makes it the last one.
  * The update skips a product that a manual change has moved to another partner or sku.
- *
  * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless. In mode
  * `update`, `keptValue` and an empty name keep the stored one.
- *
- * Products move to the collection of a feed that names it. One whose values are the same keeps its feed: `is_moved`.
+ * Products move to the collection of a feed that names it. A moved product with the same values keeps its feed: `is_moved`.
  */
 export function mergeSql({ feedId, partnerId, columns, mode, collection, isCollectionNamed }: StagedFeed) {
   const fields = productColumns.filter((column) => column !== 'sku');

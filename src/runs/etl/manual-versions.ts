@@ -7,8 +7,8 @@ import type { CatalogChange } from '../../catalog/changes/catalog-changes';
 export const pendingVersion = '9223372036854775807';
 
 /**
- * The product of a version. As sorting is off, only an index by number has the order that a row needs: of a partner that is new to
- * statistics, an equality could use any index, and read all products for each.
+ * The product of a version. As sorting is off, only an index by number has the order that a row needs. For a partner without
+ * statistics, an equality could use any index, and read all products for each row.
  */
 const productSql = (partnerId: number) => sql`
   from products
@@ -18,7 +18,7 @@ const productSql = (partnerId: number) => sql`
 const pendingSql = (partnerId: number) =>
   sql`partner_id = ${partnerId} and until_run_id = ${raw(pendingVersion)}`;
 
-/** Makes the change that of the products. A trigger ends their versions. What an open transaction has locked stays pending. */
+/** Assigns the change to the products, and a trigger ends their versions. Products locked by an open transaction stay pending. */
 const changedSql = ({ partnerId, runId }: CatalogChange) => sql`
   with free as materialized (
     select product.*
@@ -33,7 +33,7 @@ const deletedSql = ({ partnerId, runId }: CatalogChange) => sql`
   where ${pendingSql(partnerId)} and (select product_id ${productSql(partnerId)}) is null`;
 
 /**
- * Makes manual changes of products part of the change, except of those that it has changed itself. The caller holds the
+ * Makes manual changes of products part of the change, except for products that it has changed itself. The caller holds the
  * partner's lock. Waits for no product.
  * @returns the number of products
  */

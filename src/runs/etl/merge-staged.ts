@@ -53,8 +53,8 @@ export async function mergeStaged(
 }
 
 /**
- * Compared changes: the relations with the products to be written, and what writes them in a savepoint, which locks those that
- * exist before it writes the first of them.
+ * Compared changes: the relations with the products to be written, and their writer in a savepoint. It locks existing products before it
+ * writes the first of them.
  */
 interface ComparedChanges<T> {
   tables: Sql[];
@@ -62,8 +62,7 @@ interface ComparedChanges<T> {
 }
 
 /**
- * Compares and applies changes until no manual transaction is in the way.
- *
+ * Compares and applies changes until no manual transaction interferes.
  * Manual transactions may lock the same products, in any order, for any time. A run never waits for one while it holds
  * existing products itself: it rolls back, waits until the other transaction ends, and compares again.
  */
@@ -100,9 +99,9 @@ const lockSql = (changes: Sql) => sql`
   ) as "areLocked"`;
 
 /**
- * Locks the products to be changed. Tries again and again instead of waiting in PostgreSQL: a transaction that waits for a lock
- * and holds others can be part of a deadlock, of which PostgreSQL ends any transaction, also the manual one.
- * @throws ProductsGone if not all are locked in time; the signal's reason: between two tries there is no statement to cancel
+ * Locks the products to be changed. Retries instead of waiting in PostgreSQL: a transaction that waits for a lock and holds others can
+ * be part of a deadlock, and PostgreSQL may end any transaction of it, also the manual one.
+ * @throws ProductsGone if not all are locked in time; the signal's reason: between two attempts there is no statement to cancel
  */
 export async function lockProducts(
   trx: Knex.Transaction,

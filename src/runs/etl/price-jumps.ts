@@ -4,7 +4,7 @@ import { PriceJumpLimit } from './run-result';
 import type { RunStats } from './run-stats';
 import type { FeedToRun } from './raw-file';
 
-/** Fewer are no sign of a wrong decimal separator or currency. */
+/** Fewer do not indicate a wrong decimal separator or currency. */
 const jumpsMin = 10;
 const jumpPercentMin = 5;
 
@@ -17,12 +17,12 @@ export const priceJumpSql = (price: Sql, currency: Sql) => sql`
       and ${currency} is not distinct from products.currency
     then ${price} >= 5 * products.price or 5 * ${price} <= products.price end`;
 
-/** Tells whether a run warns of the prices that jump: they are many. */
+/** Tells whether so large a share of prices jumps that a run warns of them. */
 export const areMany = ({ changed, jumped }: RunStats['prices']): boolean =>
   jumped >= jumpsMin && (jumped * 100) / changed >= jumpPercentMin;
 
 /**
- * Warns of a run in which many prices jump, once, and checks the limit of the upload.
+ * Warns once of a run in which many prices jump, and checks the limit of the upload.
  * @throws PriceJumpLimit if more prices jump than it allows
  */
 export function checkPriceJumps(

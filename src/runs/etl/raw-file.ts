@@ -23,7 +23,7 @@ export interface FeedToRun extends LoadOptions {
   /** Size of the uploaded file. */
   sizeBytes: number;
   sha256: Buffer;
-  /** Maximum number of products that the run may withdraw, as its request says; null: the usual limit. */
+  /** Maximum number of products that the run may withdraw, from its request; null: the usual limit. */
   maxWithdrawn: number | null;
   /** Maximum percentage of the collection's active products that the run may withdraw; null: the usual limit. */
   maxWithdrawnPercent: number | null;
@@ -36,7 +36,7 @@ export interface FeedToRun extends LoadOptions {
 /** An open raw file. */
 export interface OpenFeed {
   header: FeedHeader;
-  /** Encoding of the file, and whether a file that is written like it begins with a byte order mark. */
+  /** Encoding of the file, and whether a rejects file in it begins with a byte order mark. */
   encoding: { name: Encoding; hasMark: boolean };
   /**
    * Reads the file once, and yields the non-null results of the callbacks.
@@ -110,7 +110,7 @@ export async function openRawFile(
 }
 
 /**
- * Decodes a file, which its upload has checked. One that is no text is most likely another file: it is read to its end, which tells.
+ * Decodes a file that its upload has checked. A file that is no text is most likely another one: it is read to its end to tell.
  * @param bytes - the file as it is stored
  * @param unpacked - the same, unpacked
  * @throws FeedFailure
@@ -122,7 +122,7 @@ async function* decoded(
   window: ByteWindow | undefined,
 ): AsyncGenerator<Buffer, undefined> {
   try {
-    // By hand: a loop would close the file when it fails.
+    // No `for await`: it would close the file on an error.
     for (let next = await unpacked.next(); !next.done; next = await unpacked.next()) {
       window?.append(next.value);
       const text = decoder.write(next.value);
@@ -139,9 +139,9 @@ async function* decoded(
 
 /** A stored file that is compared with its upload while it is read. */
 class VerifiedBytes {
-  /** The bytes. @throws FeedFailure at the end if size or digest are others than those of the upload */
+  /** The bytes. @throws FeedFailure at the end if size or digest differ from the uploaded file */
   readonly content: AsyncGenerator<Buffer, undefined>;
-  /** What was thrown at the end: the unpacker, which may be the one that reads it, has no use for it. */
+  /** The failure at the end, kept here as the unpacker may swallow it. */
   failure: FeedFailure | undefined;
 
   constructor(

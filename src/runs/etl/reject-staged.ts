@@ -12,7 +12,7 @@ import {
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 
-/** Why a valid row is rejected for its sku. */
+/** Reason for which the sku of a valid row is rejected. */
 type SkuFault = 'duplicate_sku' | 'unknown_sku';
 
 /** Reports a valid row that is rejected for its sku. @param columnNumber - position of the sku in the file, from 1 */
@@ -25,7 +25,7 @@ export function skuIssue(
   return rowIssue(place, sku, { code, field: 'sku', columnNumber, value: sku });
 }
 
-/** Staged rows: those for which `condition` is true of the row and one of the table. */
+/** Staged rows for which `condition` is true, joined with a row of `table`. */
 interface SelectedRows {
   /** Common table expression of `table`. */
   expression: Sql;

@@ -12,7 +12,7 @@ import { readColumn, type StagedFeed } from './staging';
  * and a first load with a repeated sku is rolled back and staged (`RepeatedSku`).
  */
 
-/** Superseded rows, and the last row of each repeated sku. For a feed without any, this aggregate is the only cost. */
+/** Superseded rows, and the last row of each repeated sku. Without repeated skus, this aggregate is the only cost. */
 const superseded = {
   expression: sql`winner as (select sku, max(line) as line from feed_rows group by sku having count(*) > 1)`,
   table: sql`winner`,

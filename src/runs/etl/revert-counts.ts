@@ -36,10 +36,10 @@ interface FirstProducts {
   conflictIds: string[];
 }
 
-/** Timeout of the statement, longer than that of requests: it takes some 3 s for a million changes, and the revert more. */
+/** Timeout of the statement, longer than for requests: it takes some 3 s for a million changes, and the revert more. */
 const countMilliseconds = 60_000;
 
-/** Counts what a revert would do now, and finds the products of a page of it and the first conflicts. */
+/** Counts the effects of a revert now, and finds the products of a page and the first conflicts. */
 export async function countRevert(
   trx: Knex.Transaction,
   change: RunChange,

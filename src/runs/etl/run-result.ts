@@ -1,7 +1,7 @@
 import { formatId } from '../../base/ids';
 import { isNodeLost } from '../../base/db/database';
 
-/** Counters of a run: processed = inserted + updated + unchanged + skipped, always. The names are those of the contract. */
+/** Counters of a run: processed = inserted + updated + unchanged + skipped, always. The contract has the same names. */
 export interface RunCounters {
   processed: number;
   inserted: number;
@@ -12,14 +12,14 @@ export interface RunCounters {
   withdrawn: number;
   /** Withdrawn products that the feed names; they are among the updated ones. */
   restored: number;
-  /** What a run would have withdrawn that failed because of that number. */
+  /** Withdrawals of a run that failed because of their number. */
   would_withdraw?: number;
-  /** Present if rows were unreadable, so that nothing was withdrawn. */
+  /** Present if nothing was withdrawn because of unreadable rows. */
   withdrawals_withheld?: true;
 }
 
 /**
- * What a load has done. `uncounted`: products that it has moved to its collection and left unchanged otherwise, and those that were
+ * Result of a load. `uncounted`: products that it has moved to its collection and otherwise left unchanged, and products that were
  * changed by hand since the last change of the catalog.
  */
 export interface MergeResult {
@@ -66,7 +66,7 @@ export class WithdrawalLimit extends FeedFailure {
   }
 }
 
-/** A run in which more prices would jump than may. */
+/** A run in which more prices would jump than allowed. */
 export class PriceJumpLimit extends FeedFailure {
   constructor(
     reason: string,
@@ -76,7 +76,7 @@ export class PriceJumpLimit extends FeedFailure {
   }
 }
 
-/** Returns the prices that would have jumped in a failed run, if it failed because of that. */
+/** Returns the number of price jumps of a run that failed because of it. */
 export function priceJumpsOf(error: unknown): number | undefined {
   return error instanceof PriceJumpLimit ? error.priceJumps : undefined;
 }
@@ -89,14 +89,14 @@ export class NewerFeed extends FeedFailure {
   }
 }
 
-/** Returns what a failed run would have withdrawn, if it failed because of that. */
+/** Returns the number of withdrawals of a run that failed because of it. */
 export function wouldWithdrawOf(error: unknown): number | undefined {
   return error instanceof WithdrawalLimit ? error.wouldWithdraw : undefined;
 }
 
 /** Returns the public reason of a failure. */
 export function failureReason(error: unknown): string {
-  // The specification's text of a wrong header has no full stop.
+  // The specification's text for a wrong header has no full stop.
   if (error instanceof FeedFailure) return error.message.replace(/(?<!\.)$/, '.');
   if (isNodeLost(error)) {
     return "The part of the database with this partner's products is unavailable. Run the job again later.";

@@ -28,22 +28,22 @@ export class RunStats {
   unchanged = 0;
   /** Rows that could not be split into cells: they name no sku. */
   unreadable = 0;
-  /** First lines of the first of them. */
+  /** First lines of the unreadable rows. */
   unreadableLines: number[] = [];
-  /** Place of the header; of a file without one, its beginning. */
+  /** Place of the header; without one, the beginning of the file. */
   headerPlace: RecordPlace = { line: 1, lastLine: 1, row: 0 };
-  /** Prices of active products that the compared rows change; some are at five times or a fifth of what they were, or beyond. */
+  /** Prices of active products that the compared rows change; `jumped`: to at least five times or at most a fifth. */
   prices = { changed: 0, jumped: 0 };
   /** Whether a valid row has a price. */
   hasPrices = false;
   /** Whether the file has prices. */
   hasPriceColumn = false;
-  /** Whether the file is one of corrected rows. */
+  /** Whether the file contains corrected rows. */
   isCorrection = false;
   /** Milliseconds per phase, for the log. */
   readonly milliseconds: Record<string, number> = {};
 
-  /** @param keepsIssues - whether issues are kept in full; their counts always are */
+  /** @param keepsIssues - whether issues are stored in full; they are always counted */
   constructor(private readonly keepsIssues = true) {
     this.issues = new RowIssueLog(keepsIssues);
   }
@@ -79,7 +79,7 @@ export class RunStats {
     if (this.unreadable++ < unreadableLinesMax) this.unreadableLines.push(line);
   }
 
-  /** Measures how long `work` takes. */
+  /** Measures the duration of `work`. */
   async timed<T>(phase: string, work: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     try {

@@ -35,7 +35,7 @@ const rowColumnsSql = sql`
 
 const createRowsSql = sql`create temporary table feed_rows (${rowColumnsSql}) on commit drop;`;
 
-/** One COPY writes the rows, and the skus of the other rows of a feed that withdraws what it does not name. */
+/** One COPY writes the rows, and the skus of all other rows for a feed that withdraws products that it does not name. */
 const createNamedRowsSql = sql`
   create temporary table feed_records (${rowColumnsSql}, is_name boolean not null)
     partition by list (is_name) on commit drop;
@@ -61,7 +61,7 @@ const createIssuesSql = sql`
 
 /**
  * Creates empty staging tables, and raises the memory limit of the transaction.
- * @param keepsNames - whether the skus of rows that are not staged are needed
+ * @param keepsNames - whether the skus of unstaged rows are needed
  */
 export async function createStaging(trx: Knex.Transaction, keepsNames = false): Promise<void> {
   await queryRows(trx, sql`set local work_mem = '${raw(etlWorkMemMegabytes)}MB'`);
@@ -85,7 +85,7 @@ const stagingTarget: CopyTarget = {
 
 const noValues = '\t\\N'.repeat(productColumns.length - 1);
 
-/** The same for a feed that withdraws what it does not name. `sku` is the first column. */
+/** The same for a feed that withdraws products that it does not name. `sku` is the first column. */
 const namingTarget: CopyTarget = {
   ...stagingTarget,
   table: `feed_records (is_name, line, last_line, row_number, record_offset, ${productColumns.join(', ')})`,

@@ -19,11 +19,11 @@ export async function rejectUnknownRows(
   feed: StagedFeed,
   stats: RunStats,
 ): Promise<void> {
-  // A comparison may be repeated: it then finds further ones.
+  // A repeated comparison can find further ones.
   stats.unknown += await rejectStaged(trx, feed, stats, 'unknown_sku', unknown);
 }
 
-/** Copies the products that staged rows name, where `products` is distributed: for `listUnknownRows`. */
+/** Copies the products that staged rows name, if `products` is distributed: for `listUnknownRows`. */
 export const prepareUnknownRows = (trx: Knex.Transaction, { partnerId }: Pick<StagedFeed, 'partnerId'>) =>
   takeWorkingCopy(trx, [copyByKey(partnerId, 'sku', raw('select sku from pg_temp.feed_rows'))], {
     isWritten: false,

@@ -9,11 +9,11 @@ import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 
 /*
- * A feed with mode `replace` describes its collection as a whole: active products that no row names are withdrawn. A row that is
- * staged, unchanged by its digest, or skipped names its sku; see `copyRows` and `namedSkus`.
+ * A feed with mode `replace` describes its whole collection: active products that no row names are withdrawn. Staged rows, rows
+ * unchanged by their digest, and skipped rows name their sku; see `copyRows` and `namedSkus`.
  */
 
-/** Returns the counter of a feed that withdraws nothing, because a row that names no sku may be that of any product. */
+/** Returns the counter of a feed that withdraws nothing, because a row without a readable sku may name any product. */
 export function withheldCounter(
   { mode }: Pick<FeedToRun, 'mode'>,
   { unreadable }: RunStats,
@@ -21,7 +21,7 @@ export function withheldCounter(
   return mode === 'replace' && unreadable > 0 ? { withdrawals_withheld: true } : {};
 }
 
-/** Reads the products of the partner once, whatever statistics say. */
+/** Makes PostgreSQL read the products of the partner once, regardless of statistics. */
 const beforeStoring = raw(`
   drop table if exists pg_temp.feed_withdrawals;
   analyze feed_names (sku);
@@ -30,7 +30,7 @@ const beforeStoring = raw(`
 
 const afterStoring = raw('set local enable_nestloop to default; analyze feed_withdrawals');
 
-/** Finds what a feed withdraws, and stores it in `feed_withdrawals`. @returns the number of products */
+/** Finds the products that a feed withdraws, and stores them in `feed_withdrawals`. @returns their number */
 export async function storeWithdrawals(
   trx: Knex.Transaction,
   { partnerId, collection }: StagedFeed,
@@ -62,10 +62,10 @@ export function applyWithdrawals(trx: Knex.Transaction, { runId }: CatalogChange
   );
 }
 
-/** Withdrawals that need no confirmation, however few products there are. */
+/** Maximum number of withdrawals without confirmation in a small collection. */
 const uncheckedMax = 10;
 
-/** Withdrawals that need no confirmation: ten, or a fifth of the active products. */
+/** Maximum number of withdrawals without confirmation: ten, or a fifth of the active products. */
 const usualMax = (active: number) => Math.max(uncheckedMax, Math.floor(active / 5));
 
 /** Counts the active products of the feed's collection. */
@@ -84,8 +84,8 @@ export async function countActive(
 
 /**
  * Checks the number of withdrawals. The caller has compared the products, and holds the partner's lock unless it only plans.
- * @param count - counts the active products before the run, if that is needed
- * @throws WithdrawalLimit if it exceeds the limit that the request names, or else the usual one
+ * @param count - counts the active products before the run, if needed
+ * @throws WithdrawalLimit if it exceeds the limit of the request, or else the usual one
  */
 export async function checkWithdrawals(
   { collection, maxWithdrawn, maxWithdrawnPercent }: StagedFeed,
@@ -115,7 +115,7 @@ export function checkSkipped(
   { maxSkippedPercent }: Pick<FeedToRun, 'maxSkippedPercent'>,
   { processed, skipped }: RunCounters,
 ): void {
-  // Divided, as the quotient is rounded like the limit: 0.7 * 11000 is less than 7700 in floating point.
+  // Divided, to round the quotient like the limit: 0.7 * 11000 is less than 7700 in floating point.
   if (maxSkippedPercent === null || skipped === 0 || (skipped * 100) / processed <= maxSkippedPercent) return;
   throw new FeedFailure(
     `${skipped} of ${processed} rows were skipped, more than the ${maxSkippedPercent} % that max_skipped_percent allows.`,

@@ -7,11 +7,11 @@ import { pendingVersion } from './manual-versions';
 import type { StagedFeed } from './staging';
 
 /*
- * What the working copy of a distributed `products` needs, for each kind of work (see src/base/db/layout/working-copy.ts). On plain
+ * Fills of the working copy of a distributed `products`, for each kind of work (see src/base/db/layout/working-copy.ts). On plain
  * PostgreSQL, these functions do nothing.
  */
 
-/** Products whose versions no change has ended yet: the next change does. */
+/** Copies products with versions that no change has ended yet: the next change ends them. */
 const copyPending = (partnerId: number) =>
   copyByKey(
     partnerId,
@@ -19,7 +19,7 @@ const copyPending = (partnerId: number) =>
     sql`select product_id from product_versions where partner_id = ${raw(partnerId)} and until_run_id = ${raw(pendingVersion)}`,
   );
 
-/** Copies the products that the staged rows name, and those that a feed withdraws. @param isWritten - false for a plan */
+/** Copies the products that the staged rows name, and the withdrawn ones. @param isWritten - false for a plan */
 export async function copyStagedProducts(
   trx: Knex.Transaction,
   { partnerId, collection }: StagedFeed,
@@ -48,7 +48,7 @@ export async function copyStagedProducts(
 /** Prepares the load of a partner without products. */
 export const copyNoProducts = (trx: Knex.Transaction) => takeWorkingCopy(trx, []);
 
-/** Copies the products that a change has written, those that it has inserted included. */
+/** Copies the products that a change has written or inserted. */
 export async function copyChangedProducts(
   trx: Knex.Transaction,
   { partnerId, feedId, runId }: RunChange,

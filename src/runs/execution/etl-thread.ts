@@ -17,11 +17,11 @@ import { type RejectsRequest, concurrentRejectsMax } from './rejects';
 import type { RunReport } from './run-feed';
 import type { PlanTask, TaskOutcome, RunTask, WorkerSettings } from './etl-worker';
 
-/** Idle timeout of the thread, after which its memory is free. */
+/** Idle timeout of the thread; its end frees its memory. */
 const idleMilliseconds = 60_000;
 
 /**
- * Heap limits of a thread; larger ones save no time. Rows are short-lived, and what lives longer is bounded for each task
+ * Heap limits of a thread; larger ones save no time. Rows are short-lived, and longer-lived data are bounded for each task
  * (see `RowIssueLog`, `TextBatch`, `RecordExtractor`).
  */
 const resourceLimits = { maxYoungGenerationSizeMb: 8, maxOldGenerationSizeMb: 96 };

@@ -40,7 +40,7 @@ const connectionsPerRun = 2;
 
 let context: Promise<RunContext> | undefined;
 
-/** Opens what all tasks share, on first use; retries after a failure. */
+/** Opens the resources that all tasks share, on first use; retries after a failure. */
 function getContext(): Promise<RunContext> {
   context ??= openContext(workerData as WorkerSettings).catch((error: unknown) => {
     context = undefined;

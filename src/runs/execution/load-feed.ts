@@ -32,10 +32,10 @@ export interface RunContext {
   firstLoadBytes?: number;
 }
 
-/** A load: its run, and the feed with what the run may do. */
+/** A load: its run and its feed, with the permissions of the run. */
 type Load = RunOfKind & FeedToRun;
 
-/** What a load has changed, not yet in force. */
+/** Changes of a load, not yet in force. */
 type Loaded = MergeResult & { change: CatalogChange };
 
 /**
@@ -82,7 +82,7 @@ const sourceOf = ({ context: { objectStore }, load: feed, digests, signal }: Loa
   signal,
 });
 
-/** Copies the feed straight into `products`, if they are the first ones. What fails here is rolled back. */
+/** Copies the feed straight into `products`, if they are the first ones. A failure here is rolled back. */
 async function loadFirst(loading: Loading): Promise<Loaded | undefined> {
   const { trx, load, stats, context } = loading;
   const loaded = await stats.timed('first load', () =>
@@ -110,7 +110,7 @@ async function mergeFeed(loading: Loading): Promise<Loaded> {
   }
   await checkAge(trx, load);
   if (!(await digests.areCurrent())) {
-    // Another run or a manual change has committed since; under the lock, no other run can.
+    // Another run or a manual change has committed since; under the lock, no further run can.
     stats.reset();
     staged = await stage(loading);
   }
@@ -133,7 +133,7 @@ async function stage(loading: Loading): Promise<StagedFeed> {
   return staged;
 }
 
-/** Checks whether a load may apply what it has compared. @throws FeedFailure */
+/** Checks whether a load may apply its compared changes. @throws FeedFailure */
 export async function checkLimits(
   trx: Knex.Transaction,
   feed: FeedToRun,
@@ -146,7 +146,7 @@ export async function checkLimits(
   await checkWithdrawals(staged, compared, () => countActive(trx, staged));
 }
 
-/** Drops the digests of products that were withdrawn, and of rows without a product. */
+/** Drops the digests of withdrawn products, and of rows without a product. */
 async function forgetSkus({ trx, digests }: Loading, query: Sql): Promise<void> {
   for await (const skus of readColumn<string>(trx, query)) digests.forget(skus);
 }

@@ -26,19 +26,19 @@ export interface PlanPage extends ChangePosition {
   limit: number;
 }
 
-/** The job to plan, and what the run may do. */
+/** The job to plan, with the permissions of the run. */
 export type PlanTarget = Pick<RunTarget, 'jobId' | 'maxWithdrawn' | 'allowOlder'>;
 
 /** Result of a dry run. */
 export interface FeedPlan {
-  /** Why the run would fail; null when it would not. */
+  /** Why the run would fail; null if it would succeed. */
   failureReason: string | null;
   counters: RunCounters;
   issueCounts: RowIssueCount[];
   changes: ProductChange[];
-  /** Where the next page begins; absent when there are no more changes. */
+  /** Start of the next page; absent when there are no more changes. */
   next?: ChangePosition;
-  /** First lines of unreadable rows, because of which nothing is withdrawn; at most 100. */
+  /** First lines of the unreadable rows that prevent withdrawals; at most 100. */
   withheldLines?: number[];
   /** The newer feed because of which the run would fail. */
   newerFeedId?: number;
@@ -46,9 +46,8 @@ export interface FeedPlan {
 
 /**
  * Plans a run of the job (dry run): stages and compares as a run does, then rolls back.
- *
  * Changes nothing, waits for no lock, and consumes no product numbers.
- * @throws whatever the database throws
+ * @throws errors of the database
  */
 export async function planFeed(
   target: PlanTarget,
@@ -105,7 +104,7 @@ async function planWithin(
   }
 }
 
-/** Returns why a run would not apply what it has compared. */
+/** Returns why a run would not apply its compared changes. */
 async function failureOf(
   trx: Knex.Transaction,
   feed: FeedToRun,

@@ -6,9 +6,9 @@ import type { FeedRecord } from '../../feed-format/read/extract';
 import type { FeedHeader } from '../../feed-format/read/header';
 
 /*
- * The rejects of a feed are a file of the same format: lines before the header row, and its encoding. Without a header row, they
- * have one with positions as names: it tells the columns of the report, and how many fields a row has. A record is written as it
- * is, unless a cell of it was filled from the rows above, which may be missing.
+ * The rejects of a feed are a file of the same format: with the lines before the header row, and in its encoding. Without a header
+ * row, they have one with positions as names: it shows the columns of the report, and the number of fields of a row. A record is
+ * written unchanged, unless a cell was filled from the rows above, which may be missing.
  */
 
 /** Returns the lines before the header row, all blank. */
@@ -21,7 +21,7 @@ export function positionNames({ fieldCount, delimiter }: FeedHeader): string {
   return Array.from({ length: fieldCount }, (_, position) => position + 1).join(delimiter);
 }
 
-/** Returns the record as UTF-8 with the cells that were filled from above; its own bytes without any. */
+/** Returns the record as UTF-8 with the cells that were filled from above; its original bytes if there are none. */
 export function withFilledCells(
   { header: { reading, delimiter } }: OpenFeed,
   record: FeedRecord & { readonly bytes: Buffer },
@@ -33,7 +33,7 @@ export function withFilledCells(
   return Buffer.from(stringify([fields], { delimiter, eof: false, quoted_match: /[\r\n]/ }));
 }
 
-/** Encodes texts in UTF-8 as the file is encoded, with its byte order mark if it had one. */
+/** Encodes UTF-8 texts in the encoding of the file, with its byte order mark if it had one. */
 export async function* inEncodingOf(
   { encoding }: OpenFeed,
   texts: AsyncIterable<Buffer>,
@@ -46,7 +46,7 @@ export async function* inEncodingOf(
   for await (const text of texts) {
     const bytes = encode((isFirst ? markCharacter : '') + text.toString(), encoding.name, { addBOM: false });
     isFirst = false;
-    // Another thread takes the memory over: it must not be that of other buffers.
+    // The memory is transferred to another thread: no other buffer may share it.
     yield ownBytes(bytes);
   }
 }

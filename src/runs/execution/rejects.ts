@@ -37,9 +37,8 @@ export interface RejectsRequest {
 
 /**
  * Streams the rejects of a run as CSV with the feed's columns.
- *
- * The stream reads the raw file on demand: memory does not grow with the number of rows. Rows that are too long are left
- * out. The caller reads the stream completely or destroys it.
+ * The stream reads the raw file on demand: memory does not grow with the number of rows. Rows that are too long are
+ * omitted. The caller reads the stream completely or destroys it.
  * @throws FeedFailure when the raw file cannot be read, also from the stream
  */
 export async function streamRejects(
@@ -58,7 +57,7 @@ export async function streamRejects(
     const file = await openRawFile(objectStore, feed);
     const rejects = inEncodingOf(file, readRejects(file, feed.mode, { superseded, unknown }));
     const stream = Readable.from(hasFailed ? untilBreak(rejects) : rejects);
-    // Not in the generator: one that was never read does not run its `finally`.
+    // Not in the generator: an unread generator does not run its `finally`.
     stream.once('close', () => {
       release();
       void file.close();
@@ -177,7 +176,7 @@ interface RejectedRows {
 }
 
 /**
- * Finds the rows of a feed that were superseded or, in mode `update`, have no product now: stages it as a run does, then rolls
+ * Finds the rows of a feed that were superseded or, in mode `update`, have no product now. Stages it as a run does, then rolls
  * back.
  * @throws FeedFailure when the file cannot be read completely
  */

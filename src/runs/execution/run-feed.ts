@@ -27,7 +27,7 @@ import { conflictsOf, runRevert } from './run-revert';
  */
 export type RunOutcome = 'completed' | 'failed' | 'not_claimed' | 'unavailable';
 
-/** Outcome of a run, with its counters where the run recorded them. */
+/** Outcome of a run, with its counters if the run recorded them. */
 export interface RunReport {
   outcome: RunOutcome;
   counters?: RunCounters;
@@ -49,7 +49,7 @@ export const runLogFields = {
   ms: 'Milliseconds of each phase.',
 } as const;
 
-/** A run in progress, with what it has done so far. */
+/** A run in progress, with its results so far. */
 interface Attempt {
   run: ClaimedRun & StartedRun;
   stats: RunStats;
@@ -61,7 +61,6 @@ const notClaimed: RunReport = { outcome: 'not_claimed' };
 
 /**
  * Runs a queued validation job: claims it, loads its feed or undoes a run, and records the outcome.
- *
  * One transaction contains the claim, the products, the issues, the counters and the final states. If the process or the
  * connection dies, PostgreSQL rolls everything back and releases the claim. Safe to call concurrently and repeatedly: each
  * job has one run at a time, and runs of one partner wait for each other before they change its products.
@@ -75,7 +74,7 @@ export async function runFeed(
   const { db } = context;
   let attempt: Attempt | undefined;
   try {
-    // Before the transaction, which reads it from then on.
+    // Before the transaction, which uses this layout.
     await productLayout(db);
     const report = await inTransaction(db, 'bulk', async (trx) => {
       const claimed = await claimRun(trx, claim);
@@ -94,7 +93,7 @@ export async function runFeed(
   }
 }
 
-/** Starts a claimed run; an orphaned one, whose job is reserved, as its next attempt. @returns undefined if it is no longer queued */
+/** Starts a claimed run; starts an orphaned run of a reserved job as its next attempt. @returns undefined if it is no longer queued */
 async function start(
   db: Database,
   claimed: ClaimedRun,
@@ -105,7 +104,7 @@ async function start(
   return started && { ...claimed, ...started, run: at.run };
 }
 
-/** Begins to report on a run. The lines of its log name it. */
+/** Starts to report on a run. The lines of its log name it. */
 function beginAttempt({ db, log: processLog }: RunContext, run: Attempt['run']): Attempt {
   const stats = new RunStats();
   const log = processLog.child({
@@ -118,7 +117,7 @@ function beginAttempt({ db, log: processLog }: RunContext, run: Attempt['run']):
   return { run, stats, log, reporter: startReporter(db, run, stats, log) };
 }
 
-/** Does the work of a run in a savepoint: a failure is rolled back while the claim is held until it is recorded. */
+/** Executes a run in a savepoint: a failure is rolled back while the claim is held until it is recorded. */
 async function execute(trx: Knex.Transaction, context: RunContext, attempt: Attempt): Promise<RunReport> {
   const { run, stats, log, reporter } = attempt;
   try {
@@ -141,7 +140,7 @@ async function execute(trx: Knex.Transaction, context: RunContext, attempt: Atte
 const reasonOf = ({ reporter: { signal } }: Attempt, error: unknown): unknown =>
   signal.aborted ? (signal.reason as unknown) : error;
 
-/** Fails the run with what was rejected so far, unless it has ended or was requeued. */
+/** Fails the run with the rejected rows so far, unless it has ended or was requeued. */
 async function recordFailure(trx: Knex.Transaction, attempt: Attempt, error: unknown): Promise<RunReport> {
   const { run, stats } = attempt;
   const cause = reasonOf(attempt, error);
@@ -157,12 +156,12 @@ async function recordFailure(trx: Knex.Transaction, attempt: Attempt, error: unk
     await createStaging(trx);
     await replaceRowIssues(trx, run.jobId, stats.issues.kept);
   }
-  // It may have another partner since.
+  // The job may have moved to another partner.
   await keepAttention(trx, partnersOfJobs([run.jobId]));
   return { outcome: 'failed', counters };
 }
 
-/** Records a failure after the transaction was lost, and with it the claim. */
+/** Records a failure after the transaction, and with it the claim, was lost. */
 async function recordLostRun(
   { db, log: processLog }: RunContext,
   attempt: Attempt | undefined,

@@ -12,11 +12,11 @@ export const progressReports = {
   /** Interval at which a run reports progress and checks for cancellation. */
   intervalMilliseconds: 500,
 
-  /** Samples from which the rates are computed: five seconds. */
+  /** Samples for the rates: five seconds. */
   samples: 11,
 };
 
-/** Cancels a run on request, which it looks for on a second connection: the run's own changes are invisible until it commits. */
+/** Reports on a run, and cancels it on request. Requests are read on a second connection, as the run's own changes are invisible. */
 export interface RunReporter {
   /** Aborted when the run is cancelled; its reason is a FeedFailure. */
   signal: AbortSignal;
@@ -48,7 +48,7 @@ export function startReporter(db: Database, run: ClaimedRun, stats: RunStats, lo
   return { signal: cancelling.signal, stop: () => task.stop() };
 }
 
-/** Returns what tells the progress of a load. */
+/** Returns a function that computes the progress of a load. */
 function startProgress({ sizeBytes }: ClaimedRun, stats: RunStats): () => RunProgress {
   const measureRates = startRates();
   return () => {

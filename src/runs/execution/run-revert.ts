@@ -15,7 +15,7 @@ import type { RunStats } from '../etl/run-stats';
 import type { ClaimedRun, StartedRun } from '../queue/claims.repository';
 import { completeRun } from '../queue/run-ends.repository';
 
-/** A revert that fails because products were changed since. */
+/** A revert fails because products were changed since. */
 class RevertConflicts extends FeedFailure {
   constructor(
     reason: string,
@@ -25,7 +25,7 @@ class RevertConflicts extends FeedFailure {
   }
 }
 
-/** Returns the products that were changed since, if a revert failed because of them. */
+/** Returns the number of products changed since, if a revert failed because of them. */
 export const conflictsOf = (error: unknown): number | undefined =>
   error instanceof RevertConflicts ? error.conflicts : undefined;
 
@@ -48,7 +48,7 @@ export function revertCounters({
   };
 }
 
-/** Says why a revert with conflicts fails, and what to do. */
+/** Formats why a revert with conflicts fails, and the remedy. */
 export function conflictText(conflicts: number, revertsRun: number): string {
   const what = conflicts === 1 ? '1 product was' : `${conflicts} products were`;
   const them = conflicts === 1 ? 'it' : 'them';
@@ -59,8 +59,7 @@ const nothing: RevertCounts = { updated: 0, withdrawn: 0, restored: 0, unchanged
 
 /**
  * Undoes a run of a job in the transaction of a claimed revert, and completes the revert.
- *
- * One change of the catalog, with one instant, as a load makes. Manual changes of other products stay for the next load.
+ * It is one change of the catalog, with one instant, as a load. Manual changes of other products stay for the next load.
  * @throws FeedFailure, RevertConflicts
  */
 export async function runRevert(

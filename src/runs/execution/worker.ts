@@ -27,10 +27,10 @@ import type { RunTarget } from '../queue/run-target.repository';
  */
 export const waitingRuns = 20;
 
-/** Maximum number of concurrent runs and plans of one partner here: its feeds must not delay those of others. */
+/** Maximum number of concurrent runs and plans per partner: its feeds must not delay other partners. */
 export const concurrentRunsOfPartnerMax = 2;
 
-/** Poll interval of the queue: notifications do not pass every pooler. A request to this process polls at once. */
+/** Poll interval of the queue: not every pooler passes on notifications. A request to this process polls at once. */
 const pollMilliseconds = 250;
 
 /** Poll interval after a failure. */
@@ -136,7 +136,7 @@ export function startRunWorker({
     const { waited, ...requested } = await request(target);
     try {
       const hasSlot = (isFree ?? (await Promise.race([slot, untilClaimed()]))) !== undefined;
-      // Only a wait can have outlived the key.
+      // The key can have become invalid only during a wait.
       if (hasSlot && !isFree) await target.key.requireInUse();
       return hasSlot ? requested : undefined;
     } catch (refusal) {
@@ -210,7 +210,7 @@ export function startRunWorker({
       const state = here.get(jobId);
       if (state && !target.reverts) throw state === 'waiting' ? jobAlreadyWaiting(id) : jobAlreadyRunning(id);
       if (state) {
-        // Joins the same revert; others are refused.
+        // Joins the same revert; other requests are refused.
         await request(target);
         return 'not_claimed';
       }

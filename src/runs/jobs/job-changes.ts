@@ -45,7 +45,7 @@ export class JobChanges {
   /**
    * Waits until a job no longer has this version, or until `isOver`.
    * @returns the changed job; undefined when it has not changed
-   * @throws whatever the database throws
+   * @throws errors of the database
    */
   wait(jobId: number, version: string, isOver: () => boolean): Promise<VersionedJobRow | undefined> {
     return new Promise((resolve, reject) => {
@@ -77,7 +77,7 @@ export class JobChanges {
     this.isPolling = false;
   }
 
-  /** Finds the jobs whose version differs from that of a waiter, by number. */
+  /** Finds the jobs whose version differs from the version of a waiter, by number. */
   private async findChanged(): Promise<ReadonlyMap<number, VersionedJobRow>> {
     const versions = await listJobVersions(this.db, new Set(Array.from(this.waiters, ({ jobId }) => jobId)));
     const changed = [...this.waiters].filter(
@@ -96,7 +96,7 @@ export class JobChanges {
 
 /**
  * Yields the job now and after each change, until `isOver`. Equal jobs may follow each other.
- * @throws job_not_found; whatever the database throws
+ * @throws job_not_found; errors of the database
  */
 export async function* followJob(
   db: Database,
@@ -115,9 +115,9 @@ export async function* followJob(
 }
 
 /**
- * Yields what has become of a requested run, now and after each change of its job, until `isOver`; undefined if the request was
+ * Yields the state of a requested run, now and after each change of its job, until `isOver`; undefined if the request was
  * withdrawn. Equal states may follow each other.
- * @throws whatever the database throws
+ * @throws errors of the database
  */
 export async function* followRun(
   db: Database,
@@ -127,7 +127,7 @@ export async function* followRun(
 ): AsyncGenerator<JobRunRow | undefined, void> {
   const { jobId } = requested;
   do {
-    // Before the run: what changes in between is not missed.
+    // Before the run, so that no change in between is missed.
     const version = (await listJobVersions(db, [jobId])).get(jobId) ?? '';
     yield await findRequestedRun(db, requested);
     if (!isOver()) await changes.wait(jobId, version, isOver);

@@ -2,7 +2,7 @@ import type { Job } from './jobs.service';
 
 /** Times of an event stream. */
 export const jobEventTimes = {
-  /** Maximum duration; the client reconnects, which checks its key again. */
+  /** Maximum duration. The client then reconnects, and its key is checked again. */
   streamMilliseconds: 60_000,
 
   /** Heartbeat interval: proxies close a connection that is idle for a minute. */

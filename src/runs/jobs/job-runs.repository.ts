@@ -24,7 +24,7 @@ export interface RunRow extends CounterColumns {
   status: 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
   /** Null for a revert. */
   mode: LoadMode | null;
-  /** The name of the key that requested it, as far as the reader may know it; null: not known. */
+  /** The name of the key that requested it, if the reader may see it; null: unknown. */
   requested_by: string | null;
   requested_at: Date | null;
   /** Null while a revert is queued, and if the run was cancelled before its start. */
@@ -34,8 +34,8 @@ export interface RunRow extends CounterColumns {
 }
 
 /**
- * Columns of a run. To a key that is bound to a partner, all other keys than those of the partner are the operator's. The sources
- * of its jobs are its own.
+ * Columns of a run. A key that is bound to a partner sees only the names of that partner's keys; all others count as the operator's.
+ * The sources of its jobs belong to the partner.
  */
 const runColumns = (scope: PartnerScope): Sql => sql`
   run, ${revertedBySql(raw('runs.job_id'), raw('runs.run'))} as reverted_by, kind, reverts_run, status, mode, requested_at,
@@ -47,7 +47,7 @@ const runColumns = (scope: PartnerScope): Sql => sql`
     then requested_by else 'operator'
   end as requested_by`;
 
-/** A load is shown from its start or its cancellation on: until then, the job says that it is queued. */
+/** A load is listed from its start or its cancellation on: until then, the job says that it is queued. */
 const isShownSql = sql`(kind = 'revert' or status <> 'queued')`;
 
 /** Lists runs of an existing job before `beforeRun`, newest first. */
@@ -71,7 +71,7 @@ const jobRunSql = (scope: PartnerScope): Sql => sql`
     ${runColumns(scope)}
   from runs`;
 
-/** Finds a run of a job; undefined if the job has no such run, or it is a load that is queued. */
+/** Finds a run of a job; undefined if the job has no such run, or it is a queued load. */
 export async function findRun(
   db: Database,
   { jobId, run, scope }: RunNumber & { scope: PartnerScope },
@@ -83,13 +83,13 @@ export async function findRun(
   return found;
 }
 
-/** A requested run: the number that it got, of a load that of its first attempt. */
+/** A requested run with its number; a load has the number of its first attempt. */
 export interface RequestedRun extends RunNumber {
-  /** The run that it undoes; null for a load. */
+  /** The run to undo; null for a load. */
   revertsRun: number | null;
 }
 
-/** Finds what has become of a requested run; undefined if the request was withdrawn. */
+/** Finds the state of a requested run; undefined if the request was withdrawn. */
 export async function findRequestedRun(
   db: Database,
   { jobId, run, revertsRun }: RequestedRun,

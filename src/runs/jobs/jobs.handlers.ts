@@ -121,7 +121,7 @@ const checkCursor = ({ query }: RawRequest) => {
   if (query.cursor !== undefined) parsePosition(query.cursor);
 };
 
-/** Rejects a cursor that is no product id with 400. */
+/** Rejects a cursor that is not a product id with 400. */
 export const checkProductCursor = ({ query }: RawRequest) => {
   parseProductPosition(query.cursor);
 };

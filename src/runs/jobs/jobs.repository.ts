@@ -7,7 +7,7 @@ import type { RowIssueCode, IssueSeverity } from '../../feed-format/issue-codes'
 import { jobRevertedBySql } from '../../catalog/changes/reverted-by';
 import type { PartnerScope } from '../../base/caller';
 
-/** Progress of a load: `JobProgress` of the contract. Rates are those of the last five seconds. */
+/** Progress of a load: `JobProgress` of the contract. Rates cover the last five seconds. */
 export interface RunProgress {
   phase: RunPhase;
   rows: number;
@@ -50,7 +50,7 @@ export interface ValidationJobRow {
   would_withdraw: number | null;
   withdrawals_withheld: boolean | null;
   issue_counts: RowIssueCount[];
-  /** When the issues of the last finished run were removed by retention; null while they are there. */
+  /** When retention removed the issues of the last finished run; null while they exist. */
   issues_removed_at: Date | null;
   /** The run that has undone the last one; absent in events. */
   reverted_by?: number | null;
@@ -126,7 +126,7 @@ const versionSql = sql`concat_ws('/', validation_jobs.xmin, (
   select runs.xmin from runs where runs.job_id = validation_jobs.job_id order by run desc limit 1
 ))`;
 
-/** When the load of a job was requested that is queued or in progress, as a scalar. */
+/** Request time of the load that is queued or in progress, as a scalar. */
 export const requestedAtSql: Sql = sql`(
   select max(requested_at) from runs
   where runs.job_id = validation_jobs.job_id and kind = 'load' and runs.status in ('queued', 'running')

@@ -30,7 +30,7 @@ export interface Job {
   finishedAt: Date | null;
   summary: RunCounters | null;
   issueCounts: RowIssueCount[];
-  /** When the issues of the last finished run were removed by retention; null while they are there. */
+  /** When retention removed the issues of the last finished run; null while they exist. */
   issuesRemovedAt: Date | null;
   /** The run that has undone the last one; absent if none has. */
   revertedBy?: number;
@@ -122,7 +122,7 @@ function describeRun(row: RunColumns): { text: string; result?: string; summary:
   return { text: endText(row.failure_reason, summary), result: summaryText(summary), summary };
 }
 
-/** Returns the counters of a finished run. A check constraint of the table: it has all of them. */
+/** Returns the counters of a finished run. A check constraint guarantees all of them. */
 export function countersOf(row: CounterColumns): RunCounters {
   return {
     processed: row.processed!,
@@ -146,7 +146,7 @@ export function validationMessage(row: RunColumns): string {
 /** Returns the counters of the last run; null until it has ended. */
 export const lastRunSummary = (row: RunColumns): RunCounters | null => describeRun(row).summary;
 
-/** Tells whether a run has ended; of a job, its last one. */
+/** Tells whether a run has ended; for a job, its last run. */
 export const hasEnded = ({ status }: { status: JobStatus | 'cancelled' }) =>
   status !== 'queued' && status !== 'running';
 
@@ -163,7 +163,7 @@ interface RowIssuePage extends Page<NumberedIssue> {
 }
 
 /**
- * Lists row issues of the job's last finished run; none where retention has removed them.
+ * Lists row issues of the job's last finished run; none if retention has removed them.
  * @param page - `limit` entries after `cursor`, the `nextCursor` of the previous page
  * @throws job_not_found, invalid_query
  */
@@ -180,7 +180,7 @@ export async function listJobIssues(
     validationId === undefined
       ? []
       : await listRowIssues(db, validationId, filter, { afterNumber, limit: page.limit });
-  // After the issues: where they have just been removed, the job says so.
+  // After the issues: if they have just been removed, the job says so.
   const { issueCounts, issuesRemovedAt } = await getJob(db, id, scope);
   const issues = toPage(issuesRemovedAt ? [] : rows, page.limit, ({ issueNumber }) => String(issueNumber));
   return { ...issues, issueCounts, issuesRemovedAt };

@@ -30,12 +30,12 @@ export const hasChanges = ({ inserted, updated, withdrawn }: JobRunRow) =>
 interface RunChangePage {
   run: JobRunRow;
   effects: ProductEffect[];
-  /** Where the next page begins; absent when there are no more changes. */
+  /** Start of the next page; absent when there are no more changes. */
   nextCursor?: string;
 }
 
 /**
- * Lists what a run has changed, by product number; nothing for a run that failed or has not ended.
+ * Lists the changes of a run by product number; none for a run that failed or has not ended.
  * @throws job_to_run_not_found, run_not_found, history_not_kept, invalid_query
  */
 export async function listRunChanges(

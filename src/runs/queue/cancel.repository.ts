@@ -6,13 +6,13 @@ import { cancelQueuedRun } from './run-ends.repository';
 import { failOrphan } from './recovery';
 import { findPendingRun, lockJobRow } from './pending-runs.repository';
 
-/** Result of a cancellation request: a number is that of a run in progress, which was requested to stop. */
+/** Result of a cancellation request; a number: the run in progress that was requested to stop. */
 type Cancellation = 'ended' | 'none' | { run: number } | 'changing';
 
-/** Dequeues a queued run, fails an orphaned one, requests a run in progress to stop. Idempotent, and safe to call concurrently. */
+/** Dequeues a queued run, fails an orphaned run, or requests a run in progress to stop. Idempotent, and safe to call concurrently. */
 export async function requestCancel(trx: Knex.Transaction, jobId: number): Promise<Cancellation> {
   if (!(await lockJob(trx, jobId))) {
-    // Else, the claim is not visible as `running` yet, or the run is just ending.
+    // Otherwise, the claim is not visible as `running` yet, or the run is just ending.
     return (await requestStop(trx, jobId)) ?? 'changing';
   }
   await lockJobRow(trx, jobId);

@@ -15,10 +15,9 @@ import { largeFeedBytes, type RunTarget } from './run-target.repository';
 
 /*
  * A claim is an advisory lock of the transaction that loads the products. The lock ends with the transaction, also when the
- * process or the connection dies: there is no lease to renew, and a run in progress without lock is orphaned. Release 1.2.0 uses
+ * process or the connection dies: there is no lease to renew, and a run in progress without a lock is orphaned. Release 1.2.0 uses
  * the same key.
- *
- * A second lock reserves a job for the process that repeats its run; all others need both locks, in this order.
+ * A second lock reserves a job for the process that repeats its run; all other processes need both locks, in this order.
  */
 const jobNumber = raw('job_id');
 const reservedLockSql = tryLockSql('run', jobNumber);
@@ -35,8 +34,8 @@ const queuedSql = sql`
   order by requested_at, job_id, run`;
 
 /**
- * Whether any process may claim a run. One attempt means that a client is waiting for it: the process of that client has two
- * seconds to claim it, because another process may have another object store.
+ * Whether any process may claim a run. One attempt means that a client is waiting for it: that client's process has two seconds to
+ * claim it, because another process may have another object store.
  */
 const isForAnyProcessSql = sql`(attempts_left > 1 or requested_at < now() - interval '2 s')`;
 
@@ -56,7 +55,6 @@ const isSizeOf = (next: NextRun): Sql =>
 export type ClaimedRun = Omit<FeedToRun, keyof StartedRun> &
   RunOfKind & {
     backend: number;
-    /** For the log. */
     partnerName: string;
     requestId: string | null;
   };
@@ -105,7 +103,7 @@ export async function claimRun(trx: Knex.Transaction, claim: Claim): Promise<Cla
   return claimed;
 }
 
-/** Gets the feed of an existing validation job. What earlier requests allowed does not count. */
+/** Gets the feed of an existing validation job. Permissions of earlier requests do not apply. */
 export async function getFeedToRun(db: Database, jobId: number): Promise<FeedToRun> {
   const [feed] = await queryRows<Omit<FeedToRun, keyof StartedRun>>(
     db,
@@ -123,7 +121,7 @@ export async function lockJob(trx: Knex.Transaction, jobId: number): Promise<boo
 export const reserveJob = (trx: Knex.Transaction, jobId: number): Promise<void> =>
   takeLock(trx, 'reservation', jobId);
 
-/** What the requests of a run allow: one may have joined it since the claim; and what a revert undoes. */
+/** Permissions of a run's requests, as one may have joined it since the claim; and the run that a revert undoes. */
 export interface StartedRun extends Pick<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent' | 'allowOlder'> {
   /** Null for a load. */
   revertsRun: number | null;
@@ -167,7 +165,7 @@ export async function listClaimable(
   );
 }
 
-/** Finds orphaned runs, and locks them for the transaction: their process died. Skips those that another transaction has locked. */
+/** Finds runs whose process died, and locks them for the transaction. Skips runs that another transaction has locked. */
 export async function lockOrphanedRuns(trx: Knex.Transaction): Promise<PendingRun[]> {
   return queryRows(
     trx,

@@ -4,11 +4,10 @@ import { raw, sql, type Sql } from '../../base/db/sql';
 import type { RunNumber } from '../jobs/job-runs.repository';
 
 /*
- * A run is a row of `runs` from its request to its end, and later: `queued`, `running`, then `completed`, `failed` or
- * `cancelled`. A load reads the feed of its job; a revert undoes a run of the job. The queue consists of the rows that are
- * queued or running, by the time of their request. A job has at most one of them.
- *
- * Who writes a run locks the rows of its job and its feed first, in this order, but for reports of progress.
+ * A run is a row of `runs` from its request on: `queued`, `running`, then `completed`, `failed` or `cancelled`. A load reads the
+ * feed of its job; a revert undoes a run of the job. The queue consists of the rows that are queued or running, by the time of
+ * their request. A job has at most one of them.
+ * A writer of a run locks the rows of its job and its feed first, in this order, except for progress reports.
  */
 
 /** A run with its kind. */
@@ -39,7 +38,7 @@ export async function findPendingRun(db: Database, jobId: number): Promise<Pendi
   return pending;
 }
 
-/** Locks the rows of a job and its feed: requests, ends, mergers of partners and removals of its data follow each other. */
+/** Locks the rows of a job and its feed: serializes requests, ends, merges of partners and removals of their data. */
 export async function lockJobRow(trx: Knex.Transaction, jobId: number): Promise<void> {
   await queryRows(trx, sql`select from ${jobRow(jobId)} for no key update`);
 }

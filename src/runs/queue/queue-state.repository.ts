@@ -6,24 +6,24 @@ export interface PartnerQueueRow {
   partner_name: string;
   waiting: number;
   running: number;
-  /** When the run that waits longest was requested; null when none waits. */
+  /** Request time of the oldest waiting run; null when none waits. */
   oldest_requested_at: Date | null;
 }
 
-/** The numbers of all partners, and those of some. */
+/** The totals of all partners, and the rows of some. */
 export interface QueueRows {
   total: Omit<PartnerQueueRow, 'partner_name'>;
   partners: PartnerQueueRow[];
 }
 
-/** The queue. What runs without a request came from a process of release 1.2.0, past the queue. */
+/** The queue. A run without a request comes from a process of release 1.2.0, which bypasses the queue. */
 const queueSql = sql`
   select partner_id, status, requested_at from runs
   where status in ('queued', 'running') and requested_at is not null`;
 
 /**
  * Counts the runs in the queue.
- * @param page - at most `limit` partners that have one, by name, after the name `after`
+ * @param page - at most `limit` partners with runs, by name, after the name `after`
  */
 export async function countQueue(
   db: Database,
@@ -33,7 +33,7 @@ export async function countQueue(
     Omit<PartnerQueueRow, 'partner_name'> & { partner_name: string | null }
   >(
     db,
-    // The first row is that of all partners.
+    // The first row contains the totals of all partners.
     sql`select partner_name, cast(count(*) filter (where status = 'queued') as integer) as waiting,
       cast(count(*) filter (where status = 'running') as integer) as running,
       min(requested_at) filter (where status = 'queued') as oldest_requested_at
@@ -46,10 +46,10 @@ export async function countQueue(
   return { total: total!, partners: partners as PartnerQueueRow[] };
 }
 
-/** Runs of the queue: those that wait, and those in progress. */
+/** Numbers of waiting runs and of runs in progress. */
 interface QueueMeasure {
   runs: number;
-  /** Age of the oldest run that waits; 0 when none waits. */
+  /** Age of the oldest waiting run; 0 when none waits. */
   oldestSeconds: number;
   running: number;
 }

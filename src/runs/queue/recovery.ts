@@ -22,7 +22,7 @@ const interruptedReasons = {
 /**
  * Requeues orphaned runs at their position, or fails them when no attempt is left. Safe to call concurrently.
  * @param mayFail - whether a run without attempts fails now; default: always
- * @param onError - receives the error of a run that is not recovered, which delays no other; default: throws it
+ * @param onError - receives the error of a run that is not recovered, and recovery continues; default: throws it
  */
 export function recoverRuns(
   db: Database,

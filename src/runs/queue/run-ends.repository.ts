@@ -10,12 +10,12 @@ import type { RunNumber } from '../jobs/job-runs.repository';
 import { repeatedReason } from '../../base/errors';
 import { findPendingRun, lockedJobSql, lockJobRow, type RunOfKind } from './pending-runs.repository';
 
-/** Marks the feed of a load as validated: its products are being loaded. */
+/** Marks the feed of a load as validated when its products start to load. */
 export async function markLoading(db: Database, feedId: number): Promise<void> {
   await db('feeds').where('feed_id', feedId).update({ status: 'validated' });
 }
 
-/** What the end of a load leaves in its job and feed. */
+/** Values that the end of a load stores in its job and feed. */
 interface LoadEnd {
   issueCounts: RowIssueCount[];
   facts: LoadFacts;
@@ -23,8 +23,8 @@ interface LoadEnd {
 }
 
 /**
- * Completes a run, and publishes that. The caller keeps the attention of its partner, at its end.
- * @param load - of a load
+ * Completes a run, and publishes the event. The caller updates the attention of its partner as the last step.
+ * @param load - for a load only
  * @returns false if its cancellation is requested; the caller must then roll back
  */
 export async function completeRun(
@@ -56,7 +56,7 @@ export async function completeRun(
   return true;
 }
 
-/** Why and how a run has failed. `priceJumps`: products whose price would have jumped, if it failed because of them. */
+/** Why and how a run has failed. `priceJumps`: number of prices that would have jumped, if it failed because of them. */
 interface RunFailure {
   reason: string;
   counters: RunCounters;
@@ -65,8 +65,8 @@ interface RunFailure {
 }
 
 /**
- * Fails a run, unless it has ended or was requeued, and publishes that of a load. The caller keeps the attention of its
- * partner, at its end.
+ * Fails a run, unless it has ended or was requeued, and publishes the failure of a load. The caller updates the attention of its
+ * partner as the last step.
  * @returns whether the run was failed
  */
 export async function failRun(
@@ -99,7 +99,7 @@ const endSql = (counters: RunCounters): Sql => sql`
   would_withdraw = cast(${counters.would_withdraw ?? null} as bigint),
   withdrawals_withheld = cast(${counters.withdrawals_withheld ?? null} as boolean)`;
 
-/** Keeps what the rows of the job's stored issues are. */
+/** Stores the counts by code of the job's stored issues. */
 async function keepIssueCounts(
   trx: Knex.Transaction,
   { jobId }: RunNumber,
@@ -112,7 +112,7 @@ async function keepIssueCounts(
   );
 }
 
-/** Gives the feed of a job the state of the last load, if that has ended. */
+/** Sets the feed of a job to the state of the last load, if that has ended. */
 export async function settleFeed(trx: Knex.Transaction, jobId: number): Promise<void> {
   await changeRows(
     trx,
@@ -133,7 +133,7 @@ export async function cancelQueuedRun(trx: Knex.Transaction, { jobId, run }: Run
   await settleFeed(trx, jobId);
 }
 
-/** Fails an attempt of a load that another one is to follow. The caller has locked the job. */
+/** Fails an attempt of a load that another one will follow. The caller has locked the job. */
 export async function interruptLoad(trx: Knex.Transaction, { jobId, run }: RunNumber): Promise<void> {
   await changeRows(
     trx,
@@ -149,9 +149,9 @@ export async function interruptLoad(trx: Knex.Transaction, { jobId, run }: RunNu
 }
 
 /**
- * Requeues an orphaned run at its position. The next attempt of a load is a run of its own; a revert keeps its number, which
+ * Requeues an orphaned run at its position. The next attempt of a load is a new run; a revert keeps its number, which
  * its client follows. The caller has locked the job.
- * @returns the run in the queue; the same one if it is not in progress, or is to be cancelled
+ * @returns the run in the queue; the same one if it is not in progress, or its cancellation is requested
  */
 export async function requeueRun(
   trx: Knex.Transaction,
@@ -181,12 +181,12 @@ export async function requeueRun(
   return next!;
 }
 
-/** What an attempt has of its request. */
+/** Columns of its request that an attempt copies. */
 const requestColumns = raw(
   'partner_id, mode, requested_by, request_id, requested_at, attempts_left, max_withdrawn, max_withdrawn_percent, allow_older',
 );
 
-/** Publishes the end of a run: the job as it is now, or the revert. */
+/** Publishes the end of a run: the job in its new state, or the revert. */
 async function publishEnd(
   trx: Knex.Transaction,
   { jobId, run }: RunNumber,

@@ -23,8 +23,8 @@ export async function findRevertInForce(
 }
 
 /**
- * Enqueues a run. A load joins one that is queued, and a revert one of the same run: it keeps its position, its requester, and
- * what it may do unless the request says otherwise. An orphaned load is replaced by the next one.
+ * Enqueues a run. A load joins a queued load, and a revert joins a revert of the same run: it keeps its position, its requester, and
+ * its permissions unless the request changes them. An orphaned load is replaced by the next one.
  * @param attempts - maximum number of attempts
  * @returns its number, and whether it was queued, or in progress, already
  * @throws job_already_running, also if the raw file of a load has just been removed; job_already_waiting, run_already_reverted
@@ -48,7 +48,7 @@ export async function requestRun(
   return { ...requested, run: await insertRun(trx, target, attempts), waited: false };
 }
 
-/** A load in progress is never joined: what it reads and allows is decided. */
+/** A load in progress is never joined: its file and permissions are fixed. */
 function isSame(pending: PendingRun, { reverts }: RunTarget): boolean {
   return reverts
     ? pending.revertsRun === reverts.run

@@ -10,7 +10,7 @@ export const largeFeedBytes = 16 * 1024 * 1024;
 /** Maximum attempts of a run without a waiting client, if its process dies each time. */
 export const queuedRunAttempts = 5;
 
-/** What the request of a load allows. */
+/** Permissions in the request of a load. */
 export interface RunPermissions {
   /** Maximum number of withdrawn products; absent: the usual limit. */
   maxWithdrawn?: number;
@@ -23,9 +23,9 @@ export interface RunPermissions {
 export interface RunRequest extends RunPermissions {
   /** The run to undo; absent: a load. */
   reverts?: { run: number; skipsConflicts: boolean };
-  /** As `requesterName` returns it; absent: not known. */
+  /** Result of `requesterName`; absent: unknown. */
   requestedBy?: string;
-  /** The `x-request-id` of the response, for the log of the run; absent: not known. */
+  /** The `x-request-id` of the response, for the log of the run; absent: unknown. */
   requestId?: string;
 }
 
@@ -40,7 +40,7 @@ export interface RunTarget extends RunRequest {
 
 interface FoundTarget extends RunTarget {
   rawFileRemovedAt: Date | null;
-  /** Of the format of its feed; null without one. */
+  /** Encoding of the feed's format; null without one. */
   encoding: Encoding | null;
 }
 

@@ -14,14 +14,13 @@ export const digestBytes = 12;
  */
 export const rulesVersion = 2;
 
-/** What the digests of a feed's records depend on, besides its header. */
+/** Options that the digests of a feed's records depend on, besides its header. */
 export type DigestOptions = Pick<LoadOptions, 'mode' | 'collection' | 'isCollectionNamed'>;
 
 /**
  * Digests everything besides the record that determines its product.
- *
- * That is the rules, the header without ignored columns, the format, the collection to which it moves, whether a name is required,
- * and two lists that change without the rules: active currencies, and the Unicode version of Node.
+ * That is the rules, the header without ignored columns, the format, the collection, whether a name is required, and two lists that
+ * change without the rules: active currencies, and the Unicode version of Node.
  */
 export function digestContext(
   { delimiter, positions, fieldCount, endsWithDelimiter, reading }: FeedHeader,

@@ -24,7 +24,7 @@ export class PartnerDigests {
   private digests: RecordDigests | undefined;
   /** Versions of the blocks when they were loaded. */
   private versions: BlockVersion[] = [];
-  /** Whether the memory budget was spent before all blocks were loaded. */
+  /** Whether the memory budget ended before all blocks were loaded. */
   private hasMore = false;
 
   constructor(
@@ -57,8 +57,7 @@ export class PartnerDigests {
   }
 
   /**
-   * Deletes the stored digests if there are manual changes, and empties the log of these.
-   *
+   * Deletes the stored digests if there are manual changes, and empties their log.
    * The caller holds the partner's lock and has not read products yet: changes committed later stay in the log for the
    * next run.
    */

@@ -14,17 +14,17 @@ export interface DigestBlock {
 /** Digests in memory are words of four bytes, which are compared without a call. */
 const wordsPerDigest = digestBytes / 4;
 
-/** First word of an empty digest. One in four billion others has it too, and is not found. */
+/** First word of an empty digest. One in four billion real digests has it too, and is not found. */
 const none = 0;
 
 /** Maximum load factor of a hash table: beyond it, an unsuccessful search probes too many buckets. */
 const loadFactorMax = 0.75;
 
-/** State of a sku in this run: no record so far, */
+/** State of a sku in this run: no record so far; */
 const unseen = 0;
-/** one record, which leaves its product unchanged and is not staged, */
+/** one record, which leaves its product unchanged and is not staged; */
 const unchanged = 1;
-/** or all its records staged; PostgreSQL selects the last one. */
+/** all its records staged; PostgreSQL selects the last one. */
 const staged = 2;
 
 interface Block {
@@ -45,7 +45,7 @@ interface Block {
 export class RecordDigests {
   private readonly blocks: Block[] = [];
   private count = 0;
-  /** Built on first use: a feed in the order of the last one needs none. */
+  /** Built on first use: not needed for a feed in the order of the previous one. */
   private byRecord: DigestIndex | undefined;
   private bySku: DigestIndex | undefined;
   /** Expected slot of the next record: feeds keep their order. */
@@ -56,7 +56,7 @@ export class RecordDigests {
   private readonly skuDigest = new Int32Array(wordsPerDigest);
   /** Whether rows were staged or digests dropped. */
   hasChanges = false;
-  /** Whether a sku repeats among the records, as far as there was memory for its slot. */
+  /** Whether a sku repeats among the records whose slot fits into memory. */
   hasRepeatedSku = false;
 
   /** @param context - see `digestContext` */
@@ -80,7 +80,6 @@ export class RecordDigests {
 
   /**
    * Tells whether the record leaves its product unchanged and is the first of its sku in this feed.
-   *
    * If not, the caller stages the record, if it is valid, and calls `markStaged`.
    */
   isUnchanged(record: Buffer, { line, lastLine, row }: RecordPlace): boolean {
@@ -102,7 +101,7 @@ export class RecordDigests {
   /**
    * Marks the last record as staged.
    * @param isClean - whether the record has no issues
-   * @returns the place of an earlier unchanged record of this sku, which has to be staged too
+   * @returns the place of an earlier unchanged record of this sku, which must be staged too
    */
   markStaged(sku: string, isClean: boolean): RecordPlace | undefined {
     this.hasChanges = true;
@@ -254,7 +253,7 @@ class DigestIndex {
     this.buckets = new Int32Array(Math.ceil((expected + recordsPerBlock) / loadFactorMax));
   }
 
-  /** Finds the slot with this digest now; -1 when there is none. */
+  /** Finds the slot that has this digest now; -1 when there is none. */
   find(digest: Int32Array): number {
     const { buckets } = this;
     for (let bucket = firstBucket(digest[0]!, buckets); ; bucket = (bucket + 1) % buckets.length) {
