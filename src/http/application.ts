@@ -31,12 +31,12 @@ interface ApplicationOptions {
   verifyResponses: boolean;
 }
 
-/** Makes the Express application: what is checked in which order, as the document says it. */
+/** Makes the Express application: all checks in the order of the document. */
 export function createApplication(options: ApplicationOptions): Express {
   const { openApi, requestLog, service, authenticate, delayWrongKey, countRequest, verifyResponses } =
     options;
   const app = express();
-  // Defaults of Express that the contract does not have.
+  // Defaults of Express that are not in the contract.
   app.disable('x-powered-by').disable('etag').disable('query parser');
   app.enable('case sensitive routing').enable('strict routing');
 

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 
 /** Makes the handler that checks the database of this address. */
 export function healthOperations(address: DatabaseAddress): OperationsOf<'getHealth'> {
-  // Concurrent callers, who need no key, share one check and its connection.
+  // Concurrent callers, without a key, share one check and its connection.
   let check: Promise<boolean> | undefined;
   const isReachable = () => (check ??= isDatabaseReachable(address).finally(() => (check = undefined)));
   return {

@@ -2,8 +2,8 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import type { Express, Request, Response } from 'express';
 
 /**
- * Makes the classes of the requests and responses of an application, for Node's server. Express changes the prototype of each,
- * after which V8 has a new map for each property that is added: 0.1 ms per request. Those made with it stay as they are.
+ * Makes the classes of an application's requests and responses, for Node's server. Express changes the prototype of each,
+ * and then V8 has a new map for each added property: 0.1 ms per request. Objects of these classes keep their prototype.
  */
 export function messagesOf(application: Express) {
   class ApplicationRequest extends IncomingMessage {}

@@ -30,7 +30,7 @@ import { findUnknownParameters, strictErrors } from './contract/unknown-paramete
 import { toWellFormed } from './body/well-formed';
 import type { DelayWrongKey } from './keys/wrong-keys';
 
-/** Begins the request: its id, its log, its line of the log when it has ended. */
+/** Begins the request: its id, its log, and the log line of its end. */
 export function beginRequest(requestLog: RequestLog, service: ServiceState): Middleware {
   return (request, response, next) => {
     const requestId = requestIdOf(request.headers);
@@ -61,7 +61,7 @@ export function findOperation(openApi: OpenApi): Middleware {
   };
 }
 
-/** Finds the caller of the key. @throws unavailable at shutdown: `GET /health` answers to the end; unauthorized */
+/** Finds the caller of the key. @throws unavailable at shutdown, except for `GET /health`; unauthorized */
 export function requireCaller(authenticate: Authenticate, delayWrongKey: DelayWrongKey): Middleware {
   return async (request, response, next) => {
     const { exchange } = response.locals;
@@ -137,7 +137,7 @@ export function checkShape(openApi: OpenApi): Middleware {
   };
 }
 
-/** Lets a read-only key read. @throws read_only_key */
+/** Requires a key that may write for operations that change data. @throws read_only_key */
 export const requirePermission: Middleware = (_request, response, next) => {
   const { operation, caller } = response.locals.exchange;
   if (caller && !operation.isRead) requireWriteAccess(caller);
@@ -149,7 +149,7 @@ export function callOperation(openApi: OpenApi, verifyResponses: boolean): Middl
   return async (request, response) => {
     const { exchange } = response.locals;
     const reply = await openApi.call(exchange.sentRequest, exchange);
-    // After a wait; a stream is checked while it is sent. What was written is said.
+    // Checked after a wait; a stream is checked while it is sent. A completed write is reported in any case.
     const isStream = reply.body instanceof Readable || reply.body instanceof EncodedFile;
     if (exchange.operation.isRead && !isStream) await exchange.keyCheck?.requireInUse();
     await sendReply(exchange, prepareReply(unlessCopied(request, reply), exchange, verifyResponses));
@@ -174,7 +174,7 @@ function sentHeaders(
   for (const { in: place, name } of parameters) {
     // `Range` applies to GET only (RFC 9110, section 14.2).
     if (place !== 'header' || (name === 'Range' && method !== 'GET')) continue;
-    // No declared header is one that Node returns as a list.
+    // Node returns no declared header as a list.
     sent[name] = headers[name.toLowerCase()] as string | undefined;
   }
   return sent;

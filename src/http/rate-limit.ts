@@ -2,7 +2,7 @@ import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { rateLimited } from '../base/errors';
 import type { Caller } from '../base/caller';
 
-/** Window of the limit: short enough that a client which has used it up can wait for the next. */
+/** Window of the limit: so short that a client can wait for the next one. */
 export const rateLimitSeconds = 60;
 
 /** Maximum number of requests of one API key per window, which begins with the first one. */

@@ -87,7 +87,9 @@ interface HttpOutcome {
 interface Connection {
   bytesRead: number;
   bytesWritten: number;
-  /** Ends each request in progress when the connection closes. An array for the same reason as the responses of the server. */
+  /**
+   * Functions that end each request in progress when the connection closes. An array for the same reason as the responses of the server.
+   */
   readonly open: (() => void)[];
   refusal?: HttpRefusal;
 }
@@ -97,17 +99,17 @@ const statusCodeNames: Record<number, string> = {
   416: 'range_not_satisfiable',
 };
 
-/** Longer paths are truncated; none of the contract has more segments. */
+/** Longer paths are truncated; no path of the contract has more segments. */
 const segmentsMax = 8;
 
-/** Logs each completed request, without key, body and query, and of the path only what cannot be a secret. */
+/** Logs each completed request, without key, body and query. Parts of the path that may be secret are masked. */
 export class RequestLog {
   private readonly connections = new WeakMap<Socket, Connection>();
   private readonly paths: ReadonlySet<string>;
   private readonly words: ReadonlySet<string>;
   private readonly log: Log;
 
-  /** @param paths - the served paths, whose words are shown @param observe - receives each request, for metrics */
+  /** @param paths - the served paths; their words are logged @param observe - receives each request, for metrics */
   constructor(
     log: Log,
     paths: readonly string[],
@@ -119,7 +121,7 @@ export class RequestLog {
     this.log = log.child({}, { redact: [] });
   }
 
-  /** Observes a request. @returns to be called once, when the response was handed over */
+  /** Observes a request. @returns a function to call once, when the response was handed over */
   watch(
     request: IncomingMessage,
     response: ServerResponse,
@@ -156,7 +158,7 @@ export class RequestLog {
     };
   }
 
-  /** Logs a rejection by the HTTP server. During a request, it is the outcome of that request instead. */
+  /** Logs a rejection by the HTTP server. During a request, the rejection is its outcome instead. */
   refused(socket: Socket, refusal: HttpRefusal): void {
     const connection = this.connectionOf(socket);
     if (connection.open.length > 0) connection.refusal = refusal;

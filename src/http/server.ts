@@ -32,7 +32,7 @@ export const responseIdleMillisecondsMax = 15 * 60_000;
 
 /**
  * Idle timeout between requests. The client or load balancer, with a minute at most, must close first, or a request can race with
- * our close.
+ * this close.
  */
 export const keepAliveMilliseconds = 65_000;
 
@@ -98,7 +98,7 @@ export function createHttpServer(
   }: ServerOptions = {},
 ): Server {
   const refused = new WeakSet<Socket>();
-  /** Refuses what a connection sends from now on, behind the responses to its requests so far: a client matches them in order. */
+  /** Refuses further data of a connection, after the responses to its requests so far: a client matches them in order. */
   const refuse = (socket: Socket, problem: Problem) => {
     if (refused.has(socket)) return;
     refused.add(socket);
@@ -115,7 +115,7 @@ export function createHttpServer(
     const refusal = refusalOf(request);
     if (refusal) return refuse(request.socket, refusal);
     noteResponse(request.socket, response);
-    // It has no response to a target without a path, as `foo://bar`.
+    // Express has no response to a target without a path, such as `foo://bar`.
     application(request as Request, response as Response, () => response.destroy());
   };
   const server = createServer(
@@ -157,8 +157,8 @@ export function createHttpServer(
 }
 
 /**
- * The responses in progress of each connection. No sets: where members come and go, V8 makes a new table every few requests, and an
- * old one keeps it, with all that it has, until all garbage is collected.
+ * The responses in progress of each connection. No sets: V8 replaces the table of a changing set every few requests, and the old
+ * table keeps all members in memory until a full garbage collection.
  */
 const responses = new WeakMap<Socket, ServerResponse[]>();
 
@@ -174,7 +174,7 @@ function owesResponse(socket: Socket): boolean {
   return (responses.get(socket)?.length ?? 0) > 0;
 }
 
-/** Calls `next` after the responses of the connection, but for one whose request will never be complete and has none yet. */
+/** Calls `next` after the responses of the connection, except for an incomplete request that has none yet. */
 function afterResponses(socket: Socket, next: () => void): void {
   const awaited = (responses.get(socket) ?? []).filter(({ req, headersSent }) => req.complete || headersSent);
   if (awaited.length === 0) {
@@ -200,12 +200,12 @@ function refusalOf({ httpVersion, headers, rawHeaders }: IncomingMessage): Probl
   if (rawHeaders.length > 2 * headersMax) return headerTooLarge;
   if (host !== undefined && (!hostForm.test(host) || countHosts(rawHeaders) > 1)) return malformed;
   if (coding === undefined) return undefined;
-  // HTTP/1.0 has none: a proxy before us could have seen another end of the body (RFC 9112, section 6.1).
+  // HTTP/1.0 has no transfer coding: a proxy may have seen another end of the body (RFC 9112, section 6.1).
   if (httpVersion === '1.0') return malformed;
   return coding.toLowerCase() === 'chunked' ? undefined : unknownCoding;
 }
 
-/** Node drops all hosts but the first; a proxy before us could have routed by another one. */
+/** Node drops all hosts but the first; a proxy may have routed by another one. */
 function countHosts(rawHeaders: string[]): number {
   return rawHeaders.filter((name, at) => at % 2 === 0 && name.length === 4 && name.toLowerCase() === 'host')
     .length;

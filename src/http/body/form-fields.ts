@@ -4,12 +4,12 @@ import { prepareBody, type BodySchema } from './prepare-body';
 import { toTyped } from './query';
 import { toShapeErrors } from './shape-errors';
 
-/** The fields of a form, as the document describes them. */
+/** The fields of a form, from the document. */
 export interface FormFields {
   has(name: string): boolean;
-  /** Maximum size of any field, as it is sent: the greatest `maxLength`. */
+  /** Maximum size of any field in its encoded form: the greatest `maxLength`. */
   bytesMax: number;
-  /** Checks a field as it arrives. @returns its value as its type, or the error */
+  /** Checks a field when it arrives. @returns its typed value, or the error */
   read(name: string, text: string): { value: unknown } | { error: ShapeError };
 }
 
@@ -38,7 +38,7 @@ export function openFormFields(schema: BodySchema, makeAjv: () => Ajv): FormFiel
       if (validate({ requestBody })) return { value: requestBody[name] };
       const sent = { path: {}, query: {}, headers: {}, body: { [name]: text } };
       const { type, loc, msg, input, ctx } = toShapeErrors(validate.errors!, sent)[0]!;
-      // In the order of the other errors of a form.
+      // In the member order of a form's other errors.
       return { error: { type, loc, msg, input, ...(ctx && { ctx }) } };
     },
   };

@@ -10,14 +10,14 @@ import { askForBody } from './request-body';
 import { watchSender } from './slow-client';
 import { toWellFormed, type WellFormed } from './well-formed';
 
-/** Maximum size of a JSON body, unless the document has another; the largest order (1,000 items) has a tenth of it. */
+/** Maximum size of a JSON body, unless the document has another; the largest order (1,000 items) takes a tenth of it. */
 export const jsonBodyBytes = 1024 * 1024;
 
-/** Maximum nesting of a JSON body: recursion over a deeper one could exhaust the stack. */
+/** Maximum nesting of a JSON body: deeper recursion could exhaust the stack. */
 export const jsonDepth = 32;
 
 /**
- * Reads and parses a JSON body, which must be an object or an array. A body that is too large is rejected immediately; express'
+ * Reads and parses a JSON body, which must be an object or an array. A body that is too large is rejected immediately; Express'
  * own parser would read it to the end.
  * @returns the body, undefined without one, and the errors of its strings
  * @throws too_large, request_timeout, malformed_request, unsupported_media_type (charset or encoding), invalid_shape

@@ -6,18 +6,17 @@ type Step = 'next' | 'more' | 'ambiguous';
 
 /**
  * Follows the delimiters of a multipart body (RFC 2046, section 5.1.1) where busboy is too lenient:
- *
- * - A boundary at the start of a line ends the part even if more text follows in that line, which is dropped: a file with
- *   such a line would be stored without its rest.
- * - After a boundary directly behind the head of a part, the content of that part never ends.
- * - Parts after the last delimiter are read as far as they arrive in the same piece; a content without its end never ends.
+ * - For busboy, a boundary at the start of a line ends the part even if more text follows in that line, which is dropped: a file with
+ * such a line would be stored truncated.
+ * - For busboy, the content of a part never ends after a boundary directly behind its head.
+ * - busboy reads parts after the last delimiter if they arrive in the same chunk; a content without its end never ends.
  */
 export class Delimiters {
   /** The heads of the parts so far, in order, as Latin-1; the reader removes them. */
   readonly heads: string[] = [];
   private readonly delimiter: Buffer;
   private place: 'text' | 'head' | 'epilogue' = 'text';
-  /** Bytes that are not decided yet. The body may start with a delimiter. */
+  /** Undecided bytes. The body may start with a delimiter. */
   private rest = lineEnd;
 
   constructor(boundary: string) {

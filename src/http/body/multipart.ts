@@ -18,7 +18,7 @@ export const formParts = 100;
 
 /** A part of a form. The content of a file must be read to its end before the next part. */
 export type FormPart =
-  /** `value`: null for an unknown character set, or bytes that are not valid in it; the beginning of one that is too long. */
+  /** `value`: null for an unknown character set, or bytes that are invalid in it; truncated if it is too long. */
   | { kind: 'field'; name: string; value: string | null; isTooLong: boolean }
   | {
       kind: 'file';
@@ -31,11 +31,11 @@ export type FormPart =
 
 /** A multipart body. */
 export interface MultipartBody {
-  /** Can be iterated once; the rest of the body is discarded after an early end. */
+  /** Can be iterated once; after an early end, the rest of the body is discarded. */
   parts: AsyncGenerator<FormPart, void>;
   fields: FormFields;
   sender: Peer;
-  /** `Content-Length`; undefined if the client does not tell. */
+  /** `Content-Length`; undefined if the client does not send it. */
   announcedBytes: number | undefined;
   /** Aborts the parts and the content of a file with the error. */
   abort: (error: ServiceError) => void;
@@ -44,7 +44,7 @@ export interface MultipartBody {
 /**
  * Opens a multipart/form-data body; a request without a body has no parts.
  * @param fileBytesMax - limit of the file; the rest of the body has `multipartOverheadBytes`
- * @param keyCheck - of the sender, whose body is refused once the key is gone
+ * @param keyCheck - the key of the sender; the body is refused once it is invalid
  */
 export function openMultipart(
   request: IncomingMessage,
@@ -121,7 +121,7 @@ async function* readMultipart(
   });
 
   let bytes = 0;
-  // `pipe` would pass each HTTP chunk alone; `read` returns all bytes received since.
+  // `pipe` would pass on each HTTP chunk alone; `read` returns all bytes received since.
   const onReadable = () => {
     while (!form.destroyed && !form.writableNeedDrain) {
       const piece = request.read() as Buffer | null;
@@ -145,7 +145,7 @@ async function* readMultipart(
   };
   const onEnd = () => form.end();
   const onClose = () => {
-    // A complete request that was not read is lost too.
+    // A complete but unread request is lost too.
     if (!request.readableEnded) fail(clientGone());
   };
   request.on('close', onClose);
@@ -216,8 +216,8 @@ function boundaryOf(request: IncomingMessage): string {
 }
 
 /**
- * Returns whether the next part with this name has a media type, and removes the heads up to it: busboy gives `text/plain`
- * for a part without one, as many clients send it.
+ * Returns whether the next part with this name has a media type, and removes the heads up to it. For a part without one, busboy
+ * reports `text/plain`, which many clients send.
  */
 function namesMediaType(heads: string[], partName: string): boolean {
   const name = Buffer.from(partName)

@@ -9,7 +9,7 @@ export type BodySchema = Omit<OpenAPIV3.SchemaObject, 'properties'> & {
 /**
  * Prepares a JSON body for the validator and the handler: trims fields with `x-trim`, and cuts lists, texts and objects just
  * beyond their maximum. The rest of a list could have a million errors, and the pattern of a partner's name takes minutes for a
- * megabyte. Entries of lists stay as they are.
+ * megabyte. Entries of lists stay unchanged.
  */
 export function prepareBody(body: object | undefined, schema: BodySchema): object | undefined {
   return prepareValue(body, schema) as object | undefined;

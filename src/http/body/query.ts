@@ -2,7 +2,7 @@ import type { OpenAPIV3 } from 'openapi-types';
 
 export type Parameter = OpenAPIV3.ParameterObject & { schema: OpenAPIV3.SchemaObject };
 
-/** Returns the declared query parameters as sent, without empty ones that the document allows. */
+/** Returns the declared query parameters as sent, without empty parameters that the document allows. */
 export function sentQuery(parameters: readonly Parameter[], query: object): Record<string, unknown> {
   const sent: Record<string, unknown> = {};
   for (const { name, in: place, allowEmptyValue } of parameters) {
@@ -13,7 +13,7 @@ export function sentQuery(parameters: readonly Parameter[], query: object): Reco
   return sent;
 }
 
-/** Converts query parameters for the validator and the handler: integers and booleans as such, defaults filled in. */
+/** Converts query parameters for the validator and the handler: typed integers and booleans, with defaults. */
 export function typedQuery(
   parameters: readonly Parameter[],
   sent: Record<string, unknown>,
@@ -28,7 +28,7 @@ export function typedQuery(
   return typed;
 }
 
-/** Converts a text to its type in the document; one that is none becomes an object, which no schema of texts admits. */
+/** Converts a text to its type in the document; an invalid text becomes an object, which no schema accepts. */
 export function toTyped(text: string, type: Parameter['schema']['type']): string | number | boolean | object {
   if (type === 'integer') return toNumber(text, /^-?\d+$/);
   if (type === 'number') return toNumber(text, /^\d{1,12}(?:\.\d{1,12})?$/);

@@ -18,7 +18,7 @@ export function noteExpectation(request: IncomingMessage, response: ServerRespon
   waiting.set(request, response);
 }
 
-/** Sends `100 Continue` if the client waits for it; to be called before the body is read. */
+/** Sends `100 Continue` if the client waits for it. Call it before the body is read. */
 export function askForBody(request: IncomingMessage): void {
   waiting.get(request)?.writeContinue();
   waiting.delete(request);

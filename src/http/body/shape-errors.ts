@@ -172,7 +172,7 @@ function describe(
         ctx: { pattern: params.pattern },
       };
     case 'format':
-      // The only format that requests have is `date-time`.
+      // Requests have no other format than `date-time`.
       return { type: 'datetime_parsing', msg: 'Input should be a valid date-time' };
     case 'enum': {
       const expected = alternatives(params.allowedValues);

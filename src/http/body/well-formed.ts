@@ -40,7 +40,7 @@ export function toWellFormed<T>(value: T, loc: ShapeError['loc']): WellFormed<T>
   return { value: walk(value, loc) as T, errors };
 }
 
-/** Whether there is nothing to replace, as nearly always: found out without a copy. */
+/** Returns whether there is nothing to replace, the usual case, without a copy. */
 function isWellFormed(value: unknown): boolean {
   if (typeof value === 'string') return value.isWellFormed();
   if (Array.isArray(value)) return value.every(isWellFormed);
@@ -50,7 +50,7 @@ function isWellFormed(value: unknown): boolean {
 
 /** Parses a query string. Invalid UTF-8 becomes lone surrogates, which `toWellFormed` reports. */
 export function parseQuery(query: string): ParsedUrlQuery {
-  // All of them, of the 16 KiB that a target can have: behind Node's default of a thousand could be a wrong one.
+  // All parameters that fit into a target of 16 KiB: beyond Node's default of a thousand could be an invalid one.
   return parse(query, '&', '=', { decodeURIComponent: decode, maxKeys: 0 });
 }
 

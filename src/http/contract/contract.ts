@@ -30,7 +30,7 @@ type ResponseBody<R> = R extends { content: infer C }
     : Buffer | Readable | EncodedFile
   : undefined;
 
-/** The declared headers of a response without those of every response. */
+/** The declared headers of a response, except for the common ones. */
 type DeclaredHeaders<R> = R extends { headers: infer H }
   ? { [K in keyof H as string extends K ? never : K extends 'x-request-id' ? never : K]: H[K] }
   : Record<never, never>;
@@ -38,7 +38,7 @@ type HeaderArgument<H> = Record<never, never> extends H ? [] : [headers: H];
 
 declare const brand: unique symbol;
 
-/** A response of operation O. Only `Call.reply` makes one, so that status, body and headers are declared. */
+/** A response of operation O. Only `Call.reply` makes one: its status, body and headers are declared. */
 export interface Reply<O extends OperationId = OperationId> {
   readonly [brand]: O;
   readonly status: number;
@@ -46,7 +46,7 @@ export interface Reply<O extends OperationId = OperationId> {
   readonly headers: Record<string, unknown>;
 }
 
-/** Reads a text as the JSON body of a PUT to this path: by the schemas and rules of its operation. */
+/** Parses a text as the JSON body of a PUT to this path, by the schemas and rules of its operation. */
 export type ReadAsPut = (path: string, text: string) => { body: unknown } | { errors: ShapeError[] };
 
 /** A validated request, with defaults filled in. */
@@ -68,9 +68,9 @@ export interface Call<O extends OperationId> {
   requestId: string;
   log: Log;
   readAsPut: ReadAsPut;
-  /** The client, as it receives responses on the connection. */
+  /** The client, as the receiver of responses on the connection. */
   client: Peer;
-  /** Returns why waits must end: the client has disconnected, its key is gone, or the process shuts down. */
+  /** Returns why waits must end: the client has disconnected, its key is invalid, or the process shuts down. */
   refusal: () => ServiceError | undefined;
   /** Whether there is a `refusal`. */
   isAborted: () => boolean;
@@ -100,7 +100,7 @@ export interface RuledRequest {
   body: unknown;
 }
 
-/** Results of checks that handlers reuse, by operation; domains add theirs. */
+/** Results of checks that handlers reuse, by operation; domains add their members. */
 // eslint-disable-next-line @typescript-eslint/no-empty-object-type -- domains add to it
 export interface CheckResults {}
 
@@ -110,12 +110,12 @@ type Check<O> = (
 ) => O extends keyof CheckResults ? Promise<CheckResults[O]> : Promise<void> | void;
 
 /**
- * Finds what the schemas of the document cannot express. Its errors are reported together with those of the schemas: it has to
+ * Finds violations that the schemas of the document cannot express. Its errors are reported together with the schemas' errors: it must
  * expect a body of any shape.
  */
 type Rule = (request: RuledRequest) => ShapeError[];
 
-/** What the service does for an operation. */
+/** The implementation of an operation. */
 interface RegisteredOperation<O extends OperationId> {
   check?: Check<O>;
   rule?: Rule;

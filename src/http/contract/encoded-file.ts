@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/** The body of a reply that is a file in another charset than UTF-8; null: it has none, as it is packed. */
+/** The body of a reply with a file in a charset other than UTF-8; null: no charset, as the file is compressed. */
 export class EncodedFile {
   constructor(
     readonly content: Readable,

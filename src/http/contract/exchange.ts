@@ -12,7 +12,7 @@ import type { SentValues } from '../body/shape-errors';
 import type { UnknownParameters } from './unknown-parameters';
 import { parseQuery } from '../body/well-formed';
 
-/** A middleware of the service: what earlier ones found is in `response.locals.exchange`. */
+/** A middleware of the service; results of earlier ones are in `response.locals.exchange`. */
 export type Middleware = (
   request: Request,
   response: Response<unknown, { exchange: Exchange }>,
@@ -27,7 +27,7 @@ export interface RequestEnd {
   truncated?: boolean;
 }
 
-/** What a request needs of the service. */
+/** The parts of the service that a request needs. */
 export interface ServiceState {
   openLog: (requestId: string) => Log;
   /** Whether the process is shutting down: requests that need a key get 503. */
@@ -37,8 +37,8 @@ export interface ServiceState {
 }
 
 /**
- * What the middleware knows of one request. A class: with a getter of its own, each object would have another shape, and each
- * access to one would be a search.
+ * Data of one request that the middleware shares. A class: objects with getters of their own would all have different shapes, and
+ * each access would be a search.
  */
 export class Exchange {
   readonly method: string;
@@ -56,11 +56,11 @@ export class Exchange {
   sent: SentValues = { path: {}, query: {}, headers: {}, body: undefined };
   /** Query parameters as their types. */
   typedQuery: Record<string, unknown> = {};
-  /** What is wrong with the texts of the body. */
+  /** Errors of the texts of the body. */
   bodyErrors: ShapeError[] = [];
   /** The result of the operation's check. */
   checked: unknown = undefined;
-  /** Absent until the shape is checked, and if there is nothing to say. */
+  /** Absent until the shape is checked, and if there are none to report. */
   unknownParameters: UnknownParameters | undefined = undefined;
   private openedLog: Log | undefined = undefined;
   private isEnded = false;
@@ -103,7 +103,7 @@ export class Exchange {
     return this.service.isDraining();
   }
 
-  /** Ends the request when its response was handed over; the first call counts. */
+  /** Ends the request when its response was handed over; only the first call counts. */
   end(end: RequestEnd): void {
     if (this.isEnded) return;
     this.isEnded = true;

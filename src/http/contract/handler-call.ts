@@ -9,8 +9,8 @@ import { readerOf } from '../body/slow-client';
 import type { Peer } from '../../base/concurrency/stall-detector';
 
 /**
- * The `Call` of a handler; the validators guarantee its types. A class, for the same reason as `Exchange`. Handlers take functions
- * out of it, so that these are no methods.
+ * The `Call` of a handler; the validators guarantee its types. A class, for the same reason as `Exchange`. Its functions are no
+ * methods, because handlers destructure it.
  */
 export class HandlerCall {
   readonly path: SentValues['path'];

@@ -4,7 +4,7 @@ declare module 'negotiator' {
     constructor(request: { headers: { accept?: string; 'accept-encoding'?: string | string[] } });
     /** Returns the most preferred of the available types; without an `Accept`, the first. */
     mediaType(available: string[]): string | undefined;
-    /** Returns the most preferred of the available encodings; `preferred` decides between those of one quality. */
+    /** Returns the most preferred of the available encodings; `preferred` decides between encodings of equal quality. */
     encoding<E extends string>(
       available: readonly E[],
       options: { preferred: readonly string[] },

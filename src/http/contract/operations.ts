@@ -18,7 +18,7 @@ export interface OpenApi {
   allowedMethods(path: string): string[];
   /** Returns the decoded parameters of the path. @throws URIError */
   pathParameters(request: SentRequest): Record<string, string>;
-  /** Returns what violates the schemas of its operation, and the operation's rule. @param sent - the same request as sent */
+  /** Returns violations of the operation's schemas and rule. @param sent - the same request as sent */
   shapeErrors(request: SentRequest, sent: SentValues): ShapeError[];
   /** Calls the handler of its operation. */
   call(request: SentRequest, exchange: Exchange): Promise<Reply>;
@@ -29,7 +29,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /**
  * Opens the operations of the document.
  * @param uploadBytesMax - limit of the file of a form
- * @throws Error when the document has an unsupported feature, or an operation is registered that it does not have
+ * @throws Error for an unsupported feature of the document, or a registered operation that it lacks
  */
 export async function openOperations(
   document: Document,
@@ -42,7 +42,7 @@ export async function openOperations(
     // Validators are compiled on first use: the start takes a second and 40 MB less. A test compiles all.
     quick: true,
     ignoreTrailingSlashes: false,
-    // The middleware validates: others follow it before the call.
+    // The middleware validates: other steps follow before the call.
     validate: () => false,
     ajvOpts: { allErrors: true },
     customizeAjv: (ajv) => {
@@ -90,7 +90,7 @@ export async function openOperations(
   return openApi;
 }
 
-/** Copies the document with forms as optional bodies: their fields are checked when they arrive, after the parameters. */
+/** Copies the document with optional forms as bodies: their fields are checked when they arrive, after the parameters. */
 function withFormsReadLater(document: Document): Document {
   type PathItem = Record<string, { requestBody?: OpenAPIV3.RequestBodyObject }>;
   const copy = structuredClone(document);

@@ -7,10 +7,10 @@ interface Preferences {
   wait?: number;
 }
 
-/** Parses the header `Prefer`, which Node joins. The first of repeated preferences counts (section 2). */
+/** Parses the header `Prefer`, whose lines Node joins. The first of repeated preferences counts (section 2). */
 export function parsePrefer(header = ''): Preferences {
   const values = new Map<string, string>();
-  // Splits at commas and semicolons outside quoted strings; one that is not closed extends to the end.
+  // Splits at commas and semicolons outside quoted strings; an unclosed string extends to the end.
   for (const element of header.match(/(?:"(?:\\.|[^"\\])*"?|[^",])+/g) ?? []) {
     const [preference = ''] = element.match(/(?:"(?:\\.|[^"\\])*"?|[^";])+/) ?? [];
     const [name = '', ...rest] = preference.split('=');

@@ -1,9 +1,9 @@
 import { OpenAPIRouter, type Operation, type ParsedRequest, type Request } from 'openapi-backend';
 
-/** A request as openapi-backend takes it; HEAD counts as GET. It is matched and parsed once, also for its validation and its call. */
+/** A request in the form of openapi-backend; HEAD counts as GET. It is matched and parsed once, also for its validation and its call. */
 export class SentRequest {
   readonly method: string;
-  /** By their types. */
+  /** Query parameters as their types. */
   query: Request['query'] = {};
   headers: Request['headers'] = {};
   body: object | undefined = undefined;
@@ -19,8 +19,8 @@ export class SentRequest {
 }
 
 /**
- * The router of openapi-backend, with operations that are prepared once (docs/decisions/0066): its own makes all of them anew for
- * each request, and a pattern of every path, and parses each request four times, with its cookies and lists.
+ * The router of openapi-backend, with operations that are prepared once (docs/decisions/0066). The original router prepares all
+ * of them, and a pattern of every path, for each request, and parses each request four times, with its cookies and lists.
  */
 export class PreparedRouter extends OpenAPIRouter {
   private readonly operations = super.getOperations();
@@ -66,7 +66,7 @@ export class PreparedRouter extends OpenAPIRouter {
     };
   }
 
-  /** Matches a path with `*` for what is no word of a template: there are as many shapes as the templates have, whatever is sent. */
+  /** Matches a path with `*` for each segment that is no word of a template: that limits the number of shapes. */
   private matchShape(request: SentRequest, isStrict: boolean): Operation | undefined {
     const segments = request.path.split('/');
     const fitting = this.templates.filter((template) => fits(template, segments));
@@ -79,14 +79,14 @@ export class PreparedRouter extends OpenAPIRouter {
   }
 }
 
-/** Lists the parameters of a path template, each a whole segment, by their positions. */
+/** Lists the parameters of a path template, each a whole segment, with their positions. */
 function pathParametersOf(path: string): { at: number; name: string }[] {
   return path
     .split('/')
     .flatMap((segment, at) => (segment.startsWith('{') ? [{ at, name: segment.slice(1, -1) }] : []));
 }
 
-/** Returns whether a path can be one of a template. */
+/** Returns whether a path matches a template. */
 function fits(template: string[], segments: string[]): boolean {
   const isPart = (part: string, segment: string) =>
     part.startsWith('{') ? segment !== '' : part === segment;

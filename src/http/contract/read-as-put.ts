@@ -6,7 +6,7 @@ import { prepareBody } from '../body/prepare-body';
 import { SentRequest } from './prepared-router';
 import { onePerPlace } from '../body/shape-errors';
 
-/** Reads texts as JSON bodies of operations with PUT, by their schemas and rules. */
+/** Makes a reader of texts as JSON bodies of operations with PUT, by their schemas and rules. */
 export function readerOfPuts(openApi: OpenApi): ReadAsPut {
   return (path, text) => {
     const request = new SentRequest('PUT', path);

@@ -35,7 +35,7 @@ function findViolation(api: OpenAPIBackend, operation: Operation, reply: Reply):
     return isBytes || declaredType === undefined ? undefined : `the body is not ${declaredType}`;
   if (isBytes) return 'the body is not JSON';
 
-  // As the client parses it: dates are strings, and undefined fields are absent.
+  // In the parsed form of a client: dates are strings, and undefined fields are absent.
   const wire: unknown = JSON.parse(stringifyJson(reply.body as object));
   const { errors } = api.validateResponse(wire, operation, reply.status);
   return errors ? `body: ${JSON.stringify(errors)}` : undefined;

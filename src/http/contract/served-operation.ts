@@ -7,15 +7,15 @@ import type { BodySchema } from '../body/prepare-body';
 import type { Parameter } from '../body/query';
 import { checkReply } from './response-check';
 
-/** The body of a request, as the document describes it. */
+/** The body of a request, from the document. */
 interface OperationBody {
   mediaType: string;
   schema: BodySchema;
-  /** `x-max-bytes`; undefined: the maximum of every JSON body. */
+  /** `x-max-bytes`; undefined: the default maximum of JSON bodies. */
   bytesMax: number | undefined;
   /** `x-error-pointers`: whether the errors of the body have a JSON pointer. */
   hasPointers: boolean;
-  /** `x-secret`: whether the body has secrets, so that errors and logs show nothing of it. */
+  /** `x-secret`: whether the body has secrets: errors and logs must not show it. */
   isSecret: boolean;
 }
 
@@ -26,7 +26,7 @@ type RequestBody = OpenAPIV3.RequestBodyObject & {
   'x-secret'?: boolean;
 };
 
-/** An operation of the document with what the service does for it. */
+/** An operation of the document with its implementation. */
 export interface ServedOperation {
   readonly operationId: OperationId;
   readonly parameters: readonly Parameter[];
@@ -35,7 +35,7 @@ export interface ServedOperation {
   /** Undefined without a form. */
   readonly fields: FormFields | undefined;
   readonly needsKey: boolean;
-  /** GET, or `x-read-only`: whether it changes nothing, so that a read-only key may call it. */
+  /** GET, or `x-read-only`: changes nothing, so a read-only key may call it. */
   readonly isRead: boolean;
   readonly check: ((request: RawRequest) => unknown) | undefined;
   readonly rule: ((request: RuledRequest) => ShapeError[]) | undefined;

@@ -15,7 +15,7 @@ export interface UnknownParameters {
   isStrict: boolean;
 }
 
-/** Finds the unknown parameters. An empty name, as in `?=1`, names none. @returns undefined if there is nothing to say */
+/** Finds the unknown parameters. An empty name, as in `?=1`, does not count. @returns undefined if there are none to report */
 export function findUnknownParameters(
   declared: readonly Parameter[],
   query: object,

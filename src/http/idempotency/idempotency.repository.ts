@@ -40,7 +40,7 @@ export interface KeyedRequest {
   requestDigest: Buffer;
 }
 
-/** Whether no other request has the key, and what is stored of an earlier one. */
+/** Whether no other request has the key, and the stored response of an earlier request. */
 export interface ClaimRow {
   is_claimed: boolean;
   answered_digest: Buffer | null;
@@ -48,7 +48,7 @@ export interface ClaimRow {
 }
 
 /**
- * The query, for a statement of one's own, that claims keys as `claimKey` does and finds stored responses. Its statement waits for locks
+ * Returns a query that claims keys as `claimKey` does and finds stored responses, for use as a statement of its own. It waits for locks
  * no longer than a request, also after the death of its client: the keys are free then.
  * @param requests - with different keys
  */
@@ -69,7 +69,7 @@ const keysOf = (requests: readonly KeyedRequest[]) => ({
 });
 
 /**
- * The statement, or part of one, that stores responses for `idempotencyMilliseconds`, in place of expired ones.
+ * Returns SQL that stores responses for `idempotencyMilliseconds`, in place of expired ones.
  * @param requests - with different keys
  * @param answers - a query with the columns `request_index`, from 1, and `body` (JSON)
  */
@@ -93,12 +93,12 @@ export function isUnclaimed(db: Database, key: IdempotencyKey): Promise<boolean>
   return trySharedLock(db, 'idempotencyKey', lockNumber(key));
 }
 
-/** Returns the number of the lock of a key, of 56 bits: a collision has probability 2^-56. */
+/** Returns the lock number of a key, with 56 bits: a collision has probability 2^-56. */
 function lockNumber({ apiKeyDigest, text }: IdempotencyKey): bigint {
   return createHash('sha256').update(apiKeyDigest).update(text).digest().readBigInt64BE() >> 8n;
 }
 
-/** Finds the response to the request with the key; null where there is none, or it has expired. */
+/** Finds the response to the request with the key; null if there is none, or it has expired. */
 export async function findAnswered(db: Database, key: IdempotencyKey): Promise<AnsweredRequest | null> {
   // As text: parsed numbers would lose digits.
   const [row] = await queryRows<{ request_digest: Buffer; response_text: string }>(
@@ -111,7 +111,7 @@ export async function findAnswered(db: Database, key: IdempotencyKey): Promise<A
     : null;
 }
 
-/** Stores a response as `keepAnswersSql` says. */
+/** Stores a response as `keepAnswersSql` does. */
 export async function keepAnswer(
   trx: Knex.Transaction,
   request: KeyedRequest,

@@ -22,7 +22,7 @@ export interface Outcome<T> {
 }
 
 /**
- * Returns the SHA-256 of an operation and a JSON value, whatever the order of members.
+ * Returns the SHA-256 of an operation and a JSON value, independent of the order of members.
  * @param value - a result of `JSON.parse`, with its numbers
  */
 export function digestRequest(operationId: string, value: unknown): Buffer {
@@ -32,7 +32,7 @@ export function digestRequest(operationId: string, value: unknown): Buffer {
 }
 
 /**
- * Makes a function that refuses a request while another one with its key is in progress in this process.
+ * Makes a function that refuses a request while this process executes another one with its key.
  * @param execute - claims the key on all processes
  * @returns a function that throws idempotent_request_in_progress; errors of `execute`
  */
@@ -55,7 +55,7 @@ export function oncePerKey<Request extends KeyedRequest, T>(
 
 /**
  * Returns the stored response of a claim.
- * @throws idempotent_request_in_progress when the key is not claimed, idempotency_key_used when the request is another one
+ * @throws idempotent_request_in_progress when the key is not claimed, idempotency_key_used for a different request
  */
 export function replayClaim<T extends object>(claim: ClaimRow, requestDigest: Buffer): Outcome<T> {
   const { is_claimed: isClaimed, answered_digest: answeredDigest, answered_text: text } = claim;
@@ -63,7 +63,7 @@ export function replayClaim<T extends object>(claim: ClaimRow, requestDigest: Bu
   return replay<T>({ requestDigest: answeredDigest, responseBody: parseJson(text) as object }, requestDigest);
 }
 
-/** Refuses early a request whose key another one claims now. @throws idempotent_request_in_progress */
+/** Refuses a request early if another one has claimed its key. @throws idempotent_request_in_progress */
 export async function requireUnclaimed(db: Database, key: IdempotencyKey | undefined): Promise<void> {
   if (key && !(await isUnclaimed(db, key))) throw idempotentRequestInProgress();
 }
@@ -84,7 +84,7 @@ export function withIdempotencyLock<T>(
   });
 }
 
-/** Returns the stored response. @throws idempotency_key_used when the request is another one */
+/** Returns the stored response. @throws idempotency_key_used for a different request */
 export function replay<T extends object>(
   { requestDigest, responseBody }: AnsweredRequest,
   digest: Buffer,

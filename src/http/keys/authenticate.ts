@@ -5,13 +5,13 @@ import type { Authenticate, Caller } from '../../base/caller';
 import { digestOf, isGeneratedKey } from '../../base/key-format';
 import { findKeyInUse } from './keys.repository';
 
-/** TTL of the cache of keys: a revoked key works no longer than that. */
+/** TTL of the cache of keys: a revoked key works no longer than this. */
 const keyCacheMilliseconds = 2_000;
 
-/** Entries of that cache, 2 MB. */
+/** Maximum number of entries of that cache, 2 MB. */
 const cachedKeysMax = 10_000;
 
-/** Authenticates callers by the keys of the settings and of the database; `onUse` gets the id of a key of the latter. */
+/** Authenticates callers by the keys of the settings and of the database; `onUse` gets the id of a database key. */
 export function authenticateAny(
   configuredKeys: readonly string[],
   db: Database,
@@ -51,7 +51,7 @@ interface CachedKey {
   expiresAt: number;
 }
 
-/** Looks keys up in the database, with a cache; by digest, so that the duration reveals nothing about the key. */
+/** Looks up keys in the database, with a cache; by digest, so that the duration reveals nothing about the key. */
 function authenticateStored(db: Database, onUse: (keyId: number) => void): Authenticate {
   const cache = new LRUCache<string, { known?: CachedKey }>({
     max: cachedKeysMax,

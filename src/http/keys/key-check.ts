@@ -1,12 +1,12 @@
 import type { KeyInUse } from '../../base/caller';
 import { unauthorized } from '../../base/errors';
 
-/** Interval of checking the key of a request in progress again; keys are cached as long. */
+/** Interval between two checks of the key of a request in progress; keys are cached as long. */
 const recheckMilliseconds = 2_000;
 
 /**
- * Checks the key of a request again while the request is in progress: one that is revoked, or removed with its partner, ends it.
- * Nothing but the request's own progress starts a check, so that a short one costs nothing.
+ * Checks the key of a request again while the request is in progress, and ends it if the key was revoked, or removed with its partner.
+ * Only the request's own progress starts a check: a short request costs nothing.
  */
 export class KeyCheck implements KeyInUse {
   private checkedAt = performance.now();

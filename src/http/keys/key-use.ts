@@ -6,7 +6,7 @@ import { recordKeyUse } from './keys.repository';
 /** Interval of writing `last_used_at`: one statement for all keys. */
 const flushMilliseconds = 60_000;
 
-/** Collects uses of keys of the database, for `last_used_at`. */
+/** Collects uses of database keys, for `last_used_at`. */
 export class KeyUse {
   private used = new Set<number>();
 

@@ -25,12 +25,12 @@ export type NewKey = Pick<ApiKeyRow, 'key_name' | 'key_digest' | 'partner_name'>
   Partial<Pick<ApiKeyRow, 'is_read_only' | 'expires_at'>>;
 
 /**
- * The digest under which a read-only or expiring key is stored. Release 1.2.0, beside this one or after a rollback, knows
+ * Returns the digest under which a read-only or expiring key is stored. Release 1.2.0, beside this one or after a rollback, knows
  * neither limit: with another digest it does not find the key, instead of granting full access.
  */
 const limitedDigest = (digest: Buffer) => hash('sha256', digest, 'buffer');
 
-/** Creates a key, unless one of that name is in use. @returns whether it did */
+/** Creates a key, unless its name is in use. @returns whether it did */
 export async function insertKey(db: Database, key: NewKey): Promise<boolean> {
   const { is_read_only = false, expires_at = null, key_digest } = key;
   const isLimited = is_read_only || expires_at !== null;
@@ -52,7 +52,7 @@ export async function listKeys(db: Database): Promise<ApiKeyRow[]> {
   return db<ApiKeyRow>('api_keys').orderBy('api_key_id');
 }
 
-/** What a key gives access to. */
+/** Access rights of a key. */
 export type KeyAccess = Pick<
   ApiKeyRow,
   'api_key_id' | 'key_name' | 'partner_name' | 'is_read_only' | 'expires_at'
@@ -72,8 +72,8 @@ export async function findKeyInUse(db: Database, digest: Buffer): Promise<KeyAcc
 }
 
 /**
- * Locks the key of a request until the transaction ends: it is revoked or removed after that, or the request is refused. Keys of the
- * settings are in use as long as the process.
+ * Locks the key of a request until the transaction ends: it is revoked or removed later, or the request is refused. Keys of the
+ * settings stay valid until the process ends.
  * @throws unauthorized when the key is no longer in use, or has another limit
  */
 export async function requireKeyInUse(

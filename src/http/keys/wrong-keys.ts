@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 
 /** Limits of wrong API keys, per process. */
 export const wrongKeyLimits = {
-  /** Wrong keys of one address per `countMilliseconds` without a delay, for a misconfigured client. */
+  /** Maximum number of wrong keys per address and `countMilliseconds` without a delay, for a misconfigured client. */
   undelayedMax: 20,
   countMilliseconds: 60_000,
   /** Counted addresses, in about 2 MB. */
@@ -17,7 +17,7 @@ export const wrongKeyLimits = {
 /** Waits before a wrong key of this address is rejected. */
 export type DelayWrongKey = (remoteAddress: string | undefined) => Promise<void>;
 
-/** Delays responses to addresses with many wrong keys. Valid keys are not delayed: the address can be a proxy's. */
+/** Delays responses to addresses with many wrong keys. Valid keys are not delayed: a proxy can have the address. */
 export function delayWrongKeys(milliseconds = wrongKeyLimits.delayMilliseconds): DelayWrongKey {
   const { undelayedMax, countMilliseconds, addressesMax, delayedMax } = wrongKeyLimits;
   const counts = new LRUCache<string, number>({

@@ -1,4 +1,4 @@
-/** Addresses of views have at most five segments below /console; of more, the console says that there is no such page. */
+/** Maximum depth of addresses below /console: views have at most five segments, and the console reports longer ones as unknown. */
 export const consoleDepthMax = 17;
 
 /**

@@ -31,12 +31,12 @@ const revalidated = 'no-cache';
 /** The address contains the digest of the content. */
 const immutable = 'public, max-age=31536000, immutable';
 
-/** A browser that navigates to it gets the landing page; for others it is no route. */
+/** A browser that navigates to it gets the landing page; for other clients it is no route. */
 const landingPath = '/';
 
 /**
  * Opens the pages outside of the document: landing page, console, the document, and a page that shows it.
- * @returns what serves them, and their paths. @throws Error when they are not built (`make dist/.built`)
+ * @returns their middleware and paths. @throws Error when they are not built (`make dist/.built`)
  */
 export function openPages(folder = builtPages()): { serve: Middleware; paths: string[] } {
   const files = new Set(pagePaths(folder));
@@ -83,7 +83,7 @@ export function openPages(folder = builtPages()): { serve: Middleware; paths: st
     response.setHeader('ETag', tag);
     response.setHeader('Cache-Control', path === file && isHashed(path) ? immutable : revalidated);
     if (hasCopy({ 'If-None-Match': request.headers['if-none-match'] }, tag)) {
-      // It would replace the one of the copy.
+      // It would replace the header of the cached copy.
       response.status(304).removeHeader('Content-Security-Policy');
       response.end();
       return;
@@ -94,7 +94,7 @@ export function openPages(folder = builtPages()): { serve: Middleware; paths: st
     for (const name of preconditions) request.headers[name] = undefined;
     request.url = address;
     serveEncoded(request, response, (error) => {
-      // They are those of the file.
+      // These headers describe the file.
       for (const name of ['ETag', 'Vary', 'Content-Encoding']) response.removeHeader(name);
       setSecurityHeaders(response);
       next(new Error('a page cannot be read', { cause: error }));
@@ -106,7 +106,7 @@ export function openPages(folder = builtPages()): { serve: Middleware; paths: st
 
 const builtPages = () => dirname(dirname(require.resolve('#pages/identity/openapi.yaml')));
 
-/** Ends the request with its response; one that waits behind another on a closed connection gets no event of its own. */
+/** Ends the request with its response; a response behind another one on a closed connection gets no event of its own. */
 function endWithResponse(exchange: Exchange): void {
   const { response } = exchange;
   const { socket } = exchange.request;
@@ -120,7 +120,7 @@ function endWithResponse(exchange: Exchange): void {
   if (socket.destroyed) end();
 }
 
-/** Without what Express adds: weak tags, dates, ranges, redirects of folders. */
+/** Disables Express' additions: weak tags, dates, ranges, redirects of folders. */
 const staticOptions = {
   acceptRanges: false,
   cacheControl: false,
@@ -134,13 +134,13 @@ const staticOptions = {
 /** Express would answer 412, or obey the `Cache-Control` that `fetch` adds. */
 const preconditions = ['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'];
 
-/** Returns the path with a digest before its extension, that of the content: another content has another address. */
+/** Inserts a digest of the content before the extension of a path: new content has a new address. */
 export function hashedPath(path: string, content: Buffer): string {
   const extension = extname(path);
   return `${path.slice(0, -extension.length)}-${entityTagOf(content).slice(1, 17)}${extension}`;
 }
 
-/** While releases replace each other, a page of one asks the other for its files: any digest names the current one. */
+/** During an upgrade, a page of one release requests files from the other: any digest names the current file. */
 const anyDigest = (path: string) => path.replace(/-[0-9a-f]{16}(?=\.\w+$)/, '-*');
 
 const isHashed = (path: string) => anyDigest(path) !== path;

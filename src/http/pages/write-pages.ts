@@ -41,7 +41,7 @@ function makePages(): Map<string, Buffer> {
   return files;
 }
 
-/** As densely as possible: 7 s for all pages. */
+/** Maximum compression: 7 s for all pages. */
 const compress: Record<ContentCoding | 'identity', (content: Buffer) => Buffer> = {
   identity: (content) => content,
   gzip: (content) => gzipSync(content, { level: 9 }),
@@ -49,7 +49,7 @@ const compress: Record<ContentCoding | 'identity', (content: Buffer) => Buffer> 
     brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: content.length } }),
 };
 
-/** Writes the pages in each encoding; what did not change since the last build stays, and what is no page is removed. */
+/** Writes the pages in each encoding; keeps unchanged files of the last build, and removes all others. */
 function writePages(pages: Map<string, Buffer>, folder: string): void {
   const isCurrent = (path: string, content: Buffer) => {
     const written = join(folder, 'identity', path);

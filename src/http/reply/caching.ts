@@ -34,7 +34,7 @@ export function representationOf<Body extends object>(body: Body): Representatio
   return { body, entityTag: entityTagOf(keepJson(body)) };
 }
 
-/** The client may reuse its copy for two seconds, and then ask whether it is current: see `unlessCopied`. */
+/** Returns headers by which a client may reuse its copy for two seconds, and then revalidates it: see `unlessCopied`. */
 export const cacheHeaders = ({ entityTag }: Representation<unknown>) =>
   ({ ETag: entityTag, 'Cache-Control': 'private, max-age=2', Vary: 'x-api-key' }) as const;
 

@@ -4,9 +4,9 @@ import type { Exchange } from '../contract/exchange';
 import { prepareReply, sendReply, type PreparedReply } from './send-reply';
 import { withoutInput, withPointers } from '../body/shape-errors';
 
-/** Answers to what a middleware or a handler throws; Express would send a page with the stack. */
+/** Sends the response to an error of a middleware or a handler; Express would send a page with the stack. */
 export function sendError(verifyResponses: boolean): ErrorRequestHandler {
-  // Express knows the handler by its four parameters.
+  // Express identifies the handler by its four parameters.
   return async (error: unknown, _request, response, _next) => {
     const { exchange } = response.locals as { exchange: Exchange };
     logFailure(exchange, error);
@@ -35,7 +35,7 @@ function prepareError(error: unknown, exchange: Exchange, verifyResponses: boole
 function logFailure(exchange: Exchange, error: unknown): void {
   const expected = asServiceError(error);
   if (!expected) exchange.log.error({ err: error }, 'request failed');
-  // The line of the request says enough of a malformed body, and its cause quotes it.
+  // The request's log line describes a malformed body sufficiently, and the cause quotes it.
   else if (expected.data.cause && expected.code !== 'malformed_request')
     exchange.log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
 }

@@ -10,7 +10,7 @@ import type { Exchange } from '../contract/exchange';
 import type { KeyCheck } from '../keys/key-check';
 import { withParameterHeaders } from '../contract/unknown-parameters';
 
-/** Size of the pieces in which a stream is sent; progress of a client is measured per piece. */
+/** Chunk size of a sent stream; progress of a client is measured per chunk. */
 const responsePieceBytes = 32 * 1024;
 
 /** Time for a rejected client to finish its body, so that it can read the response. */
@@ -20,7 +20,7 @@ const refusedBodyDrainMilliseconds = 10_000;
 export interface PreparedReply {
   reply: Reply;
   mediaType: string;
-  /** Of a text; absent: UTF-8, null: none. */
+  /** Charset of a text; absent: UTF-8, null: none. */
   charset?: string | null;
   payload: string | Buffer | Readable | undefined;
 }
@@ -47,7 +47,7 @@ export function prepareReply(
 
 /**
  * Sends a reply, waits until it is handed over, and ends the request. If the stream fails midway, the connection is destroyed so
- * that clients detect truncation; that is logged.
+ * that clients detect truncation, and the failure is logged.
  * @param error - the reason of the reply, for the log
  */
 export async function sendReply(
@@ -57,10 +57,10 @@ export async function sendReply(
 ): Promise<void> {
   const { request, response } = exchange;
   response.statusCode = reply.status;
-  // At shutdown, Node closes idle connections only; clients would reuse those with a request in progress.
+  // At shutdown, Node closes only idle connections; clients would reuse a connection with a request in progress.
   if (exchange.isDraining) response.setHeader('Connection', 'close');
   for (const [name, value] of Object.entries(reply.headers)) response.setHeader(name, String(value));
-  // A 304 must not overwrite the cached header (RFC 9111, section 3.2), and has no content that is encoded.
+  // A 304 must not overwrite the cached header (RFC 9111, section 3.2), and has no content to encode.
   if (reply.status === 304)
     for (const name of ['Content-Security-Policy', 'Content-Encoding']) response.removeHeader(name);
   if (payload) setContentType(response, mediaType, charset);
@@ -114,7 +114,7 @@ async function sendStream(
 
 /**
  * Destroys the payload when the client disconnects; a response behind another one on its connection gets no event of its own.
- * Payload and connection end each other with the same error: `wasFirst` returns whether the client was first.
+ * Payload and connection end each other with the same error: `wasFirst` returns whether the client disconnected first.
  */
 function watchDisconnect(request: IncomingMessage, response: ServerResponse, payload: Readable) {
   const { socket } = request;
@@ -134,7 +134,7 @@ function watchDisconnect(request: IncomingMessage, response: ServerResponse, pay
   return { left, wasFirst: () => wasFirst, endWatch: () => socket.off('close', onClose) };
 }
 
-/** Passes chunks on, and throws unless they have the promised length: the client would wait, or see another response. */
+/** Passes on chunks, and throws unless they have the promised length: the client would wait, or read another response. */
 function exactly(promisedBytes: number) {
   return async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     let bytes = 0;
@@ -148,7 +148,7 @@ function exactly(promisedBytes: number) {
   };
 }
 
-/** Passes chunks on in pieces, until the key of the request is gone. */
+/** Passes on a stream in chunks of `responsePieceBytes`, until the key of the request is invalid. */
 function inPieces(keyCheck: KeyCheck | undefined) {
   return async function* (chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
@@ -164,7 +164,7 @@ function inPieces(keyCheck: KeyCheck | undefined) {
 /** Discards the rest of a request for a limited time. */
 export function drainRequest(request: IncomingMessage): void {
   if (request.complete || request.destroyed) return;
-  // A request whose body never comes may not close with its connection: the timer must not keep the process.
+  // A request with an incomplete body may not close with its connection: the timer must not keep the process alive.
   const timer = setTimeout(() => request.destroy(), refusedBodyDrainMilliseconds).unref();
   request.once('close', () => clearTimeout(timer));
   request.resume();
