@@ -16,7 +16,7 @@ export function isKnownAvailability(word: string): boolean {
   return Object.hasOwn(knownAvailabilities, word);
 }
 
-/** The values with which a product can be ordered; without one it can. */
+/** The values with which a product can be ordered. A product without a value can be ordered too. */
 export const orderableAvailabilities: readonly string[] = Object.keys(knownAvailabilities).filter(
   (word) => knownAvailabilities[word]!.orderable,
 );

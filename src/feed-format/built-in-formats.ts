@@ -1,18 +1,18 @@
 import { productColumns, type ProductColumn } from './columns';
 import type { ColumnSource, FeedFormat, FormatDefinition, ReadDefinition } from './format-definition';
 
-/** Our own names as headers. */
+/** The service's own column names as headers. */
 const ownColumns = Object.fromEntries(
   productColumns.map((column): [ProductColumn, ColumnSource] => [column, { from: [column] }]),
 ) as FormatDefinition['columns'];
 
 /**
- * How a file without a format is read (specification, section 7): UTF-8, not packed, our headers, lines that end in LF or CRLF, no
- * line `sep=`, nothing between a closing quote and the delimiter, and each delimiter begins a field. Tables have null for it.
+ * How a file without a format is read (specification, section 7): UTF-8, not packed, own headers, lines that end in LF or CRLF, no
+ * line `sep=`, nothing between a closing quote and the delimiter, and each delimiter begins a field. Tables store null for it.
  */
 export const strictFormat: ReadDefinition = { strict: true, columns: ownColumns };
 
-/** Names of Google Merchant Center (product data specification), which an XML-minded export writes with the prefix `g:`. */
+/** Names of Google Merchant Center (product data specification). XML-based exports write them with the prefix `g:`. */
 const google = (...names: string[]): ColumnSource => ({ from: names.flatMap((name) => [name, `g:${name}`]) });
 
 const shopifyOptions = ['Option1 Value', 'Option2 Value', 'Option3 Value'];
@@ -36,7 +36,7 @@ const definitions: Record<string, FormatDefinition> = {
       availability: google('availability'),
     },
   },
-  /** The export of products: a row per variant and image, with the product's own values on its first row. */
+  /** The export of products: a row per variant and image; the first row of a product has its common values. */
   shopify: {
     // The only option of a product without variants.
     null_values: ['Default Title'],

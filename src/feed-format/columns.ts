@@ -1,12 +1,10 @@
 import type { LoadMode } from './load-options';
 
-/*
- * The feed format as data: header, transform, load and `GET /feeds/profile` use it, so that it is published as it is applied.
- */
+/* The feed format as data. Header, transform, load and `GET /feeds/profile` share it: the published format is the applied one. */
 
 /**
- * Maximum size of a record, which is in memory; a larger one most likely has an unclosed quote. The largest valid record, with
- * values of maximum length in doubled quotes or characters of four bytes, has little more than half of it.
+ * Maximum size of a record in memory; a larger one most likely has an unclosed quote. The largest valid record, with values of
+ * maximum length in doubled quotes or characters of four bytes, takes little more than half of it.
  */
 export const recordBytes = 512 * 1024;
 
@@ -160,7 +158,7 @@ export const productColumns: readonly ProductColumn[] = feedColumns.map((column)
 /** Required columns, in the order of the specification's error text. */
 export const requiredColumns: readonly ProductColumn[] = ['product_name', 'sku'];
 
-/** Lists the columns without which a row is not loaded, nor a file accepted. */
+/** Lists the columns that every row and every file must have. */
 export const requiredIn = (mode: LoadMode): readonly ProductColumn[] =>
   mode === 'update' ? ['sku'] : requiredColumns;
 

@@ -18,8 +18,8 @@ const foreignTypes = [
 
 /**
  * Tells whether an uploaded file counts as CSV, by its name and media type.
- * @param mediaType - without parameters; undefined where the part has none
- * @param hasFormat - whether the file is read by a format, which allows for more names
+ * @param mediaType - without parameters; undefined if the part has none
+ * @param hasFormat - whether the file is read by a format, which accepts more names
  */
 export function isCsvFile(fileName: string, mediaType: string | undefined, hasFormat = false): boolean {
   const type = mediaType?.toLowerCase() ?? '';

@@ -52,23 +52,23 @@ const signs: Readonly<Record<string, string>> = {
   R$: 'BRL',
 };
 
-/** Codes that are words as well, so that a header does not name them. */
+/** Codes that are also words: a header does not name them. */
 const codesLikeWords = new Set(['ALL', 'BAM', 'BOB', 'COP', 'CUP', 'GEL', 'MAD', 'MOP', 'PEN', 'TOP']);
 
 /** Finds the only currency that a header names by code or sign: `price_eur`, `Preis in €`. */
 export function currencyInHeader(header: string): string | undefined {
   const words = (header.match(/\p{L}+/gu) ?? []).map((word) => word.toUpperCase());
   const named = new Set(words.filter((word) => isActiveCurrency(word) && !codesLikeWords.has(word)));
-  // A foot, rather.
+  // A foot, not a forint.
   const sign = signIn(header.replace(/\bFt\b/g, ''));
   if (sign !== undefined) named.add(sign);
   return named.size === 1 ? [...named][0] : undefined;
 }
 
-/** What a price says about its currency. */
+/** The currency in a price. */
 interface NamedCurrency {
   code: string;
-  /** A sign is not read as a currency, only dropped. */
+  /** A sign is dropped, and does not set the currency. */
   isSign: boolean;
 }
 

@@ -1,17 +1,17 @@
 import type { components } from '../../generated/openapi';
 
-/** How to read a file, as the document describes it. An absent member has the meaning that is stated there. */
+/** How to read a file (see the document, also for the meaning of absent members). */
 export type FormatDefinition = components['schemas']['FormatDefinition'];
 
-/** How a file is read: by a format or, `strict`, as the specification says where there is none. */
+/** How to read a file: by a format or, if `strict`, without one, by the specification. */
 export type ReadDefinition = FormatDefinition & { strict?: boolean };
 
 export type Encoding = NonNullable<FormatDefinition['encoding']>;
 
-/** Where a column comes from: exactly one of `from`, `join`, `value` and `position`. */
+/** The source of a column: exactly one of `from`, `join`, `value` and `position`. */
 export type ColumnSource = components['schemas']['ColumnSource'];
 
-/** A format that a feed was uploaded with: its definition then, which stays with the feed. */
+/** The format of an upload, with its definition at that time, which stays with the feed. */
 export interface FeedFormat {
   name: string;
   definition: FormatDefinition;

@@ -9,8 +9,8 @@ type Fault = Omit<ShapeError, 'loc'> & { at: Step[] };
 const sources = ['from', 'join', 'value', 'position'] as const;
 
 /**
- * Finds the faults of a definition that the document's schema cannot express. Parts of another shape than the schema's are
- * passed over: the schema reports them.
+ * Finds the faults of a definition that the document's schema cannot express. Ignores parts of the wrong shape, which the schema
+ * reports.
  * @param body - as sent, of any shape
  * @returns one entry per fault, with locations from `body` on
  */
@@ -38,7 +38,7 @@ function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? (value as unknown[]) : [];
 }
 
-/** Finds texts that no cell can have, and that PostgreSQL cannot store. */
+/** Finds texts that no cell can contain, and that PostgreSQL cannot store. */
 function textFaults(value: unknown, at: Step[]): Fault[] {
   const msg = 'String should not contain a NUL character';
   if (typeof value === 'string')
@@ -83,7 +83,7 @@ function sourceFaults(name: string, source: Record<string, unknown>, hasHeader: 
 
 const absentWithoutHeader = 'Input should be absent without a header row';
 
-/** Finds constants that no row can have, whatever a run makes of them. */
+/** Finds constants that no row can have, regardless of their meaning for a run. */
 function forbiddenConstantFaults(name: string, value: unknown, at: Step[]): Fault[] {
   if (typeof value !== 'string') return [];
   if (name === 'sku') {
@@ -153,7 +153,7 @@ function fillDownFaults(rules: unknown, columns: Record<string, unknown>): Fault
   });
 }
 
-/** Finds words for the stock status that cannot be told apart when they are compared. */
+/** Finds words for the stock status that are equal when they are compared. */
 function wordFaults(words: Record<string, unknown>): Fault[] {
   const seen = new Set<string>();
   return Object.keys(words).flatMap((word) => {

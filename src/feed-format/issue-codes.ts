@@ -1,19 +1,19 @@
-/** An error skips the row; a warning does not, but for `repeated_header`. */
+/** Severity of an issue: an error skips the row; a warning does not, except for `repeated_header`. */
 export type IssueSeverity = 'error' | 'warning';
 
 /**
  * Meaning and remedy of a code. `RowIssueCode` in the contract has the same text; a test compares. The message of a single
- * issue, which may contain its values, is in `etl/row-issues.ts`.
+ * issue, which may contain its values, is in `rows/row-issues.ts`.
  */
 export interface IssueCode {
   severity: IssueSeverity;
   description: string;
   remedy: string;
-  /** A feed that raises it: the header and the rows needed. */
+  /** A feed that raises it: the header and the necessary rows. */
   example: string;
 }
 
-/** The stable codes: errors first, both in the order in which a row is checked. */
+/** The stable codes: errors first, both in the order of the checks of a row. */
 export const issueCodes = {
   missing_required: {
     severity: 'error',

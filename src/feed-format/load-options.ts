@@ -1,13 +1,13 @@
 /**
- * How a feed changes the catalog. `upsert` inserts and updates; `replace` withdraws what the feed lacks too; `update` changes
- * known products only.
+ * How a feed changes the catalog. `upsert` inserts and updates; `replace` also withdraws products that the feed lacks; `update`
+ * changes known products only.
  */
 export type LoadMode = 'upsert' | 'replace' | 'update';
 
-/** What the form of an upload says about the load, besides its file. */
+/** Options of a load in the form of an upload. */
 export interface LoadOptions {
   mode: LoadMode;
-  /** Part of the partner's catalog, which a `replace` feed describes as a whole, and to which new products belong. */
+  /** Part of the partner's catalog that a `replace` feed describes completely, and that new products belong to. */
   collection: string;
   /** Whether known products move to the collection: the form names it, or the mode is `replace`. */
   isCollectionNamed: boolean;
@@ -15,14 +15,13 @@ export interface LoadOptions {
   maxSkippedPercent: number | null;
   /** Maximum percentage of changed prices that jump; null: no limit. */
   maxPriceJumpPercent: number | null;
-  /** The format that the form names; null: none. */
+  /** The name of the format in the form; null: none. */
   formatName: string | null;
 }
 
-/** What a form or a source states about the load; an absent member has its default. */
+/** Options of a load in a form or a source; an absent member has its default. */
 export type LoadChoice = Partial<Omit<LoadOptions, 'isCollectionNamed'>>;
 
-/** Returns the options of a load, with defaults filled in. */
 export function loadOptionsOf({
   mode = 'upsert',
   collection,

@@ -1,6 +1,6 @@
 import { trimText } from './text';
 
-/** Generated columns of a file of rejects, before those of the feed. */
+/** Generated columns of a file of rejects, before the columns of the feed. */
 export const reportColumns = ['_line', '_codes', '_messages'] as const;
 
 /** Finds the codes in the header of a file of rejects. @returns undefined for any other file */
@@ -15,12 +15,12 @@ export function isReportColumn(header: string): boolean {
 
 const supersededCodes = ['duplicate_sku', 'superseded_row'];
 
-/** Tells the codes of a row that was rejected only because a later one had the same sku. */
+/** Tells whether a row was rejected only because a later one had the same sku, by its codes. */
 export const isSuperseded = (codes: string): boolean => supersededCodes.includes(trimText(codes));
 
-/** Rows with these codes are in a file of rejects as they were: without what the rows above would have filled. */
+/** Codes of rows that a file of rejects contains unchanged: without values from the rows above. */
 const unfilledCodes = ['too_many_fields', 'invalid_quoting', 'incomplete_group'];
 
-/** Tells the codes of a row whose empty cells may have had a value above them. */
+/** Tells whether the empty cells of a row may have had a value above them, by its codes. */
 export const isUnfilled = (codes: string): boolean =>
   codes.split(/\s+/).some((code) => unfilledCodes.includes(code));

@@ -5,10 +5,10 @@ import { applyMergePatch, patchAt } from './merge-patch';
 type Inspection = components['schemas']['FeedInspection'];
 type Doubt = components['schemas']['FormatDoubt'];
 
-/** Answers to doubts by what they are about: the place of a choice, from 0, and the value that it may want. */
+/** Answers to doubts by topic: the index of a choice, from 0, and the value if the choice needs one. */
 export type Answers = ReadonlyMap<string, { choice: number; value: string }>;
 
-/** Returns the format that answers make of a draft; null without a draft, and while a doubt is open. */
+/** Returns the format that results from a draft and answers; null without a draft, and while a doubt is open. */
 export function applyAnswers(
   { draft_format, doubts }: Pick<Inspection, 'draft_format' | 'doubts'>,
   answers: Answers,
@@ -22,7 +22,7 @@ export function applyAnswers(
   return changes.reduce<unknown>(applyMergePatch, draft_format) as FormatDefinition;
 }
 
-/** Tells whether a doubt has no answer, or one without the value that it wants. */
+/** Tells whether a doubt has no answer, or an answer without its value. */
 export function isOpen({ about, choices }: Doubt, answers: Answers): boolean {
   const answer = answers.get(about);
   const choice = answer && choices[answer.choice];

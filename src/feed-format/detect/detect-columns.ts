@@ -8,7 +8,7 @@ import type { FormatDefinition } from '../format-definition';
 
 type KnownAvailability = NonNullable<FormatDefinition['availability']>[string];
 
-/** What a header means. */
+/** The column that a header means. */
 export interface ColumnMatch {
   /** Position of the header, from 0. */
   position: number;
@@ -24,7 +24,7 @@ interface Candidate extends ColumnMatch {
 const confidenceMin = 0.3;
 
 /**
- * Finds what headers mean, apart from sku and price: by their names, and by the cells below them. Each column has one header.
+ * Finds the columns that headers mean, except for sku and price: by names and by cells. Each column has one header.
  * @param taken - positions that are sku or price, or may be
  */
 export function detectColumns(
@@ -59,7 +59,7 @@ export function detectColumns(
   return matches;
 }
 
-/** Another header that names the same column this well makes the choice a guess. */
+/** The choice is a guess if another header names the same column at least this well. */
 const rivalMin = 0.75;
 const disputed = 0.8;
 
@@ -77,7 +77,7 @@ function namedBy(header: string): Omit<Candidate, 'position'>[] {
 
 const similarMax = 40;
 
-/** Tells how well the cells fit a column: what is added to the confidence. */
+/** Returns by how much the cells change the confidence in a column. */
 function contentCheck(column: ProductColumn, cells: readonly string[]): number {
   const filled = cells.filter((cell) => cell !== '');
   if (cells.length === 0) return 0;
@@ -101,7 +101,7 @@ function contentCheck(column: ProductColumn, cells: readonly string[]): number {
       return words.size <= 8 ? -0.35 : -0.6;
     }
     case 'category':
-      // A kind of product, rather.
+      // More likely a kind of product.
       if (filled.length >= 10 && new Set(filled).size === 1) return -0.2;
       return share((cell) => /^\d+(?:[.,]\d+)?$/.test(cell)) > 0.8 ? -0.4 : 0;
     default:
@@ -109,7 +109,7 @@ function contentCheck(column: ProductColumn, cells: readonly string[]): number {
   }
 }
 
-/** Words for availability, which a feed's own cleaning does not know. */
+/** Words of partners for availability that the cleaning of a feed does not know. */
 const theirWords: Partial<Record<KnownAvailability, string>> = {
   in_stock: `1|yes|y|true|auf lager|lieferbar|sofort lieferbar|verfügbar|vorrätig|ja|en stock|disponible|oui|sí|si|en existencia|disponibile|in magazzino|sì|
     dostępny|na stanie|w magazynie|tak|op voorraad|leverbaar|в наличии|есть|да|มีสินค้า|พร้อมส่ง|有货|现货|有貨|有库存|有庫存|在庫あり|有|○|あり|재고있음`,
@@ -131,7 +131,7 @@ const ourWords = new Map(
 
 const cleaned = (word: string) => word.trim().toLowerCase().replaceAll(/[ -]/g, '_');
 
-/** Finds our word for a partner's word; undefined for an unknown one. */
+/** Finds the standard word for a partner's word; undefined for an unknown one. */
 function availabilityOf(word: string): string | undefined {
   const known = cleaned(word);
   if (isKnownAvailability(known)) return known;

@@ -1,21 +1,21 @@
 /** A cell of the column of prices. */
 export interface PriceCell {
   text: string;
-  /** Minor digits of the currency that cell, row or column name (ISO 4217); undefined: none is known. */
+  /** Minor digits of the currency that cell, row or column name (ISO 4217); undefined: unknown. */
   minorDigits?: number;
 }
 
-/** What precedes the decimals of a number; null where no number tells. */
+/** The decimal separator; null if no number shows it. */
 export interface DecimalGuess {
   separator: '.' | ',' | null;
-  /** Why it is open: thousands or three decimals (`1,125`), or numbers that contradict one another. */
+  /** Reason for the doubt: thousands or three decimals (`1,125`), or contradictory numbers. */
   doubt: 'ambiguous' | 'contradictory' | null;
 }
 
 const units =
   /^[\p{Sc}A-Za-z]{0,4}\.?[\s\u00a0\u202f]*-?|[\s\u00a0\u202f]*[\p{Sc}A-Za-zа-яł円元원]{0,6}\.?$/giu;
 
-/** Finds the decimal separator of prices, by every one of them. */
+/** Finds the decimal separator of prices, from all of them. */
 export function detectDecimal(prices: readonly PriceCell[]): DecimalGuess {
   const counts = { '.': 0, ',': 0, ambiguous: 0 };
   for (const price of prices) {
@@ -27,7 +27,7 @@ export function detectDecimal(prices: readonly PriceCell[]): DecimalGuess {
   return { separator: null, doubt: counts.ambiguous > 0 ? 'ambiguous' : null };
 }
 
-/** Tells what a price says about its decimal separator; undefined: it has none, or is no number. */
+/** Returns the decimal separator that a price shows; undefined: it has none, or is no number. */
 function evidenceOf({ text, minorDigits }: PriceCell): '.' | ',' | 'ambiguous' | undefined {
   if (text.length > 40) return undefined;
   const number = text.trim().replace(units, '');
@@ -36,7 +36,7 @@ function evidenceOf({ text, minorDigits }: PriceCell): '.' | ',' | 'ambiguous' |
   const [, before, last, decimals] = found as unknown as [string, string, '.' | ',', string];
   const other = last === '.' ? ',' : '.';
   if (before.includes(last)) {
-    // One that repeats separates thousands.
+    // A repeated separator separates thousands.
     const groups = `${before}${last}${decimals}`.split(last);
     const areThousands = groups.every((group, at) =>
       at === 0 ? /^\d{1,3}$/.test(group) : /^\d{3}$/.test(group),

@@ -2,7 +2,7 @@ import { detectMark } from '../read/byte-order-mark';
 import type { Encoding } from '../format-definition';
 import { decodeBeginning, isUtf8, wholeCharacters } from '../read/decode-text';
 
-/** The likeliest encoding; null where none is likely. */
+/** The likeliest encoding; null if none is likely. */
 export interface EncodingGuess {
   encoding: Encoding | null;
   /** 0 to 1. */
@@ -11,7 +11,7 @@ export interface EncodingGuess {
 
 const unknown: EncodingGuess = { encoding: null, confidence: 0 };
 
-/** Text that is enough to tell the encoding. */
+/** Sample size that is enough to detect the encoding. */
 const sampleBytes = 64 * 1024;
 
 /**
@@ -24,14 +24,14 @@ export function detectEncoding(bytes: Buffer): EncodingGuess {
   if (mark.markBytes > 0) return { encoding: mark.encoding, confidence: 1 };
   const utf16 = utf16Of(bytes);
   if (utf16) return utf16;
-  // A beginning of a character at the end of a file of another encoding is rare; it counts as broken UTF-8 below.
+  // A file of another encoding rarely ends with the beginning of a character; it counts as broken UTF-8 below.
   if (isUtf8(bytes)) return { encoding: 'utf-8', confidence: 1 };
   const sample = sampleOf(bytes);
   if (sample.includes(0) || looksLikeBrokenUtf8(sample)) return unknown;
   return eastAsianOf(sample) ?? singleByteOf(sample);
 }
 
-/** Detects UTF-16 without a mark: ASCII characters, at least those of the line ends, have a zero byte on one side only. */
+/** Detects UTF-16 without a mark: ASCII characters, at least at line ends, have a zero byte on one side only. */
 function utf16Of(bytes: Buffer): EncodingGuess | undefined {
   const sample = bytes.subarray(0, sampleBytes & ~1);
   const zeros = [0, 0];
@@ -44,7 +44,7 @@ function utf16Of(bytes: Buffer): EncodingGuess | undefined {
   return /[\r\n]/.test(text) && /[,;\t|]/.test(text) ? { encoding, confidence: 0.95 } : undefined;
 }
 
-/** Takes the lines with other bytes than ASCII; the others say nothing. */
+/** Selects the lines with non-ASCII bytes, which alone show the encoding. */
 function sampleOf(bytes: Buffer): Buffer {
   if (bytes.length <= sampleBytes) return bytes;
   const lines: Buffer[] = [];
@@ -62,7 +62,7 @@ function sampleOf(bytes: Buffer): Buffer {
   return Buffer.concat(lines).subarray(0, 2 * sampleBytes);
 }
 
-/** Whether most bytes beyond ASCII are characters of UTF-8. */
+/** Whether most non-ASCII bytes are characters of UTF-8. */
 function looksLikeBrokenUtf8(bytes: Buffer): boolean {
   const text = bytes.toString('latin1');
   const beyond = text.match(/[\x80-\xff]/g)?.length ?? 0;
@@ -72,10 +72,10 @@ function looksLikeBrokenUtf8(bytes: Buffer): boolean {
   return isCut || characters > 0.7 * beyond;
 }
 
-/** The share of pairs of bytes whose first is one of these. */
+/** The share of byte pairs with a first byte in this range. */
 type LeadShare = (from: number, to: number) => number;
 
-/** Bytes of the common characters of the East Asian encodings: how much of a text in them is of these. */
+/** Bytes of the common characters of the East Asian encodings, with functions for their share in a text. */
 const eastAsian: readonly {
   encoding: Encoding;
   commonness: (share: LeadShare, lowTrails: number) => number;
@@ -112,7 +112,7 @@ function eastAsianOf(sample: Buffer): EncodingGuess | undefined {
       if (pairs.leads.length === 0 || decodeBeginning(sample, { encoding }) === undefined) return [];
       const share: LeadShare = (from, to) =>
         pairs.leads.filter((lead) => lead >= from && lead <= to).length / pairs.leads.length;
-      // Characters of these scripts stand together, and hardly within words of Latin letters.
+      // Characters of these scripts form runs, and are rare within words of Latin letters.
       const score = pairs.withinWords > 0.3 ? 0 : commonness(share, pairs.lowTrails / pairs.leads.length);
       return score >= commonnessMin ? [{ encoding, score, count: pairs.leads.length }] : [];
     })
@@ -146,10 +146,9 @@ function pairsOf(bytes: Buffer, encoding: Encoding) {
   return { leads, lowTrails, withinWords: within / Math.max(1, leads.length) };
 }
 
-/** Of ASCII. */
 const isSmallLetter = (byte: number | undefined) => byte !== undefined && byte >= 0x61 && byte <= 0x7a;
 
-/** Letters beyond ASCII, most frequent first, of languages that are written in an encoding. */
+/** Non-ASCII letters, most frequent first, of the languages of an encoding. */
 const languages: readonly { encodings: readonly Encoding[]; letters: readonly string[] }[] = [
   {
     encodings: ['windows-1252', 'iso-8859-15'],
@@ -179,7 +178,7 @@ const languages: readonly { encodings: readonly Encoding[]; letters: readonly st
   { encodings: ['windows-1254'], letters: ['çğıöşüâîû'] },
 ];
 
-/** Signs that stand between words, and at numbers. */
+/** Signs that occur between words, and beside numbers. */
 const plainSigns = /[\s“”„‚‘’–—…•€£¥§©®™°²³½¼¾×µ«»·±¿¡¹ªº´¨\u00a0]/;
 
 const cyrillic = /[\u0400-\u04ff№«»–—“”„…°\s©®™\u00a0]/;
@@ -187,7 +186,7 @@ const cyrillic = /[\u0400-\u04ff№«»–—“”„…°\s©®™\u00a0]/;
 function singleByteOf(sample: Buffer): EncodingGuess {
   const russian = cyrillicOf(sample);
   if (russian) return russian;
-  // The encodings differ in few bytes, so that the other letters of a language tell too.
+  // The encodings differ in few bytes: all other letters of a language count too.
   const scored = languages
     .flatMap(({ encodings, letters }) =>
       encodings.map((encoding) => {
@@ -204,13 +203,13 @@ function singleByteOf(sample: Buffer): EncodingGuess {
   const letters = best.text!.match(/[^\p{ASCII}]/gu)?.length ?? 0;
   const isClear = best.score > 0.9 && (margin > 0.3 || (margin > 0.15 && letters >= 10)) && letters >= 3;
   const confidence = isClear ? 0.92 : margin > 0.05 && best.score > 0.8 ? 0.7 : 0.5;
-  // The platform and Excel write Windows-1252 where the texts are the same.
+  // The platform and Excel write Windows-1252 if the texts are the same.
   return { encoding: best.encoding, confidence };
 }
 
 const isText = (sample: Buffer) => decodeBeginning(sample, { encoding: 'windows-1252' }) !== undefined;
 
-/** Tells how well a text fits the best of some languages, 0 to 1. */
+/** Returns how well a text fits the best of some languages, 0 to 1. */
 function likelihood(text: string, alphabets: readonly string[]): number {
   const beyond = [...text.matchAll(/[^\p{ASCII}]/gu)];
   if (beyond.length === 0) return 0;
@@ -229,7 +228,7 @@ function likelihood(text: string, alphabets: readonly string[]): number {
   return Math.max(...scores);
 }
 
-/** Detects Windows-1251: words of its letters, with the vowels of Slavic languages, and small letters after small ones. */
+/** Detects Windows-1251: words of its letters, with the vowels of Slavic languages, and lower case after lower case. */
 function cyrillicOf(sample: Buffer): EncodingGuess | undefined {
   const inWords =
     sample

@@ -28,20 +28,20 @@ import { comparable } from '../read/format-reading';
 import { firstRecords } from '../read/first-records';
 import { trimText } from '../text';
 
-/** What a file seems to be. */
+/** The detected properties of a file. */
 export interface FormatDetection {
   encoding: { value: Encoding | null; confidence: number };
   delimiter: { value: Delimiter | null; confidence: number };
-  /** Null where it is in doubt, and where the file is no table. */
+  /** Null if it is in doubt, or the file is no table. */
   decimalSeparator: '.' | ',' | null;
   skipLines: number;
   headers: { header: string; column: ProductColumn | null; confidence: number }[];
-  /** How to read the file, without what is in doubt; null where no sku or no name is found. */
+  /** How to read the file, without the parts in doubt; null without a sku or a name. */
   draft: FormatDraft | null;
   doubts: readonly FormatDoubt[];
   /** The draft, if nothing is in doubt. */
   definition: FormatDefinition | null;
-  /** Beginning of the text as UTF-8; undefined where it is no text. */
+  /** Beginning of the text as UTF-8; undefined if it is no text. */
   text: Buffer | undefined;
 }
 
@@ -57,16 +57,16 @@ const nothing: FormatDetection = {
   text: undefined,
 };
 
-/** Kinds of files that are text, and may be tables. */
+/** Kinds of text files, which may be tables. */
 const textHints = new Set<string | undefined>([undefined, 'utf_16', 'windows_1252']);
 
-/** Text in which the records are sought. */
+/** Sample size for the records. */
 const tableBytes = 128 * 1024;
 
 interface DetectionOptions {
-  /** Whether the bytes are the whole file; if not, the last record may be cut. */
+  /** Whether the bytes are the whole file; if not, the last record may be truncated. */
   complete: boolean;
-  /** The currency of orders of products without one. */
+  /** The currency in orders of products without one. */
   defaultCurrency: string;
 }
 
@@ -93,7 +93,7 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
   return { ...found, ...detectInTable({ ...table, rows }, encoding, options.defaultCurrency) };
 }
 
-/** Whether a run can split a record; one with too many fields may have others in their places. */
+/** Whether a run can split a record; a record with too many fields may have shifted fields. */
 const isSplit = (fields: readonly string[], width: number) =>
   fields.length <= width || (fields.length === width + 1 && fields.at(-1) === '');
 
@@ -108,7 +108,7 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
   };
   const sku = chooseSku(columns, rows, knownAs('sku'));
   const found = choosePrice(columns, knownAs('price'));
-  // Under another name than the system has for it.
+  // The prices have another name than in the export of this system.
   const isForeign = builtIn && found.chosen && !knownAs('price');
   const price: PriceChoice = isForeign
     ? { ...found, chosen: undefined, rivals: [found.chosen!], doubt: 'unsure' }
@@ -153,7 +153,7 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
     skuDoubt(sku),
     damagedSkuDoubt([sku.chosen ?? sku.rivals].flat()),
     quoteDoubt(columns.filter(isRead)),
-    // Before the price, whose answer may name the currency of one column.
+    // Before the price: its answer may name the currency of one column.
     builtIn?.name === 'standard'
       ? undefined
       : currencyDoubt([price.chosen ?? price.rivals].flat(), readingOf, defaultCurrency),
@@ -190,7 +190,7 @@ function matchOf(column: Column | undefined, name: ProductColumn, confidence: nu
   return [{ position: column.position, column: name, confidence: isOwn ? 1 : confidence }];
 }
 
-/** Adds to prices what is known of their currency: by cell, by row, or by header. */
+/** Adds the known currency to prices: from cell, row or header. */
 function priceCells({ header, cells }: Column, currencyCells: readonly string[] | undefined): PriceCell[] {
   const ofHeader = currencyInHeader(header);
   return cells.map((text, at) => {
@@ -199,7 +199,7 @@ function priceCells({ header, cells }: Column, currencyCells: readonly string[] 
   });
 }
 
-/** Finds where the currency of a column of prices is named. */
+/** Finds the source of the currency of a column of prices. */
 function currencyOf(
   { header, cells }: Column,
   currencyCells: readonly string[] | undefined,
@@ -214,7 +214,7 @@ function currencyOf(
   return isAlike ? { value: first.code } : 'unknown';
 }
 
-/** Headers by which the export of a system is known. */
+/** Headers that identify the export of a system. */
 const marks: Record<string, readonly string[]> = {
   shopify: ['Handle', 'Title', 'Variant SKU', 'Variant Price'],
   woocommerce: ['SKU', 'Name', 'Regular price'],
@@ -229,7 +229,7 @@ function builtInFor(names: readonly string[]): FeedFormat | undefined {
   );
   const format = found && findBuiltInFormat(found[0]);
   if (!format) return undefined;
-  // A header that occurs twice cannot be read.
+  // A repeated header cannot be read.
   const used = Object.values(format.definition.columns).flatMap(({ from, join }) =>
     (from ?? join ?? []).map(comparable),
   );

@@ -3,47 +3,47 @@ import { currencyInHeader, isActiveCurrency } from '../currency';
 import { suggestColumn } from './header-suggestion';
 import { columnsNamed, headerWords } from './header-synonyms';
 
-/** The column of prices; several, where the file does not tell which. */
+/** The column of prices, or several if the file does not show which. */
 export interface PriceChoice {
   chosen: Column | undefined;
   confidence: number;
-  /** Columns of which one may have the prices; none: there is no doubt. */
+  /** Columns that may have the prices; none: there is no doubt. */
   rivals: readonly Column[];
-  /** Why it is open. */
+  /** Reason for the doubt. */
   doubt: 'several' | 'unsure' | 'unnamed' | null;
 }
 
-/* Words of a header, without accents; a compound is taken apart at the word for a price. */
+/* Words of a header, without accents; a compound is split at the word for a price. */
 
-/** Words that are a price wherever they stand in a compound. */
+/** Words for a price at any position of a compound. */
 const inCompounds =
   'prices?|preise?|prix|precios?|prezzo|prezzi|cena|ceny|prijs|prijzen|цена|ціна|hinta|fiyati?|価格|价格|價格|가격|ราคา';
 const isPriceWord = new RegExp(`^(?:${inCompounds}|pris|pret|ar|τιμη|gia)$`, 'u');
 const pricePrefix = new RegExp(`^(?:${inCompounds})(?:de|di|da|d)?(?=.)`, 'u');
 const priceSuffix = new RegExp(`(?<=.)(?:${inCompounds}|pris)$`, 'u');
-/** Tell a word that is, begins or ends with a price. */
+/** Match words that are, begin with or end with a price. */
 export const priceWords: readonly RegExp[] = [isPriceWord, priceSuffix, pricePrefix];
 
-/** What the partner pays: never the price. */
+/** Words for the partner's purchase price: never the price. */
 const purchase =
   /^(?:costs?|unitcost|ek|hek|purchas\w*|buy|buying|wholesale|einkauf\w*|einstand\w*|coste|costo|cout|coutant|revient|achat\w*|acquist\w*|compra|zakup\w*|inkoop\w*|nakup\w*|beszerz\w*|innkj\w*|inkop\w*|indk\w*|osto\w*|alis|achizit\w*|αγορ\p{L}*|закуп\p{L}*|себестоимость|进价|进货|採購|采购|仕入\p{L}*|原価|원가|매입|ต้นทุน)$/u;
 
-/** What customers pay. */
+/** Words for the price that customers pay. */
 const selling =
   /^(?:our|unser\w*|sell|selling|sales|vk|verkauf\w*|vente|venta|vendita|sprzedazy|verkoop|продажи|розничная|售|销售|販売|판매|ขาย)$/u;
 
-/** Prices of other times, other customers, other amounts, or recommended ones. */
+/** Words for prices of other times, other customers, other quantities, or recommended prices. */
 const special =
   /^(?:sale|special|offers?|promo\w*|rrp|srp|msrp|uvp|upe|compare|discount\w*|reduced|clearance|angebot\w*|aktion\w*|sonder\w*|rabatt\w*|streich\w*|statt|old|was|previous|former|oferta|oferty|offre|solde\w*|remise|barre|conseille|rebajad\w*|descuento|offerta|scontat\w*|sconto|aanbieding\w*|actie\w*|advies\w*|unverbindlich\w*|empfohlen\w*|recommended|suggested|akc\w*|скидк\p{L}*|акци\p{L}*|map|min|max|minimum|maximum|dealer|trade|reseller|distributor|tier|bulk|staffel\w*|base|grund\w*|特价|促销|割引|セール)$/u;
 
-/** What makes a price that of an amount, of a time or of something else. */
+/** Words that make a header something else: a price per unit, a date, a fee, a quantity. */
 const foreign =
   /^(?:per|pro|je|units|kg|g|l|liter|litre|m|m2|type|typ|dat|date|datum|start|end|from|to|valid|count|level|id|code|group|shipping|versand\w*|delivery|freight|deposit|pfand|fee|qty|quantity|menge|anzahl|weight|gewicht|stock|bestand|lager\w*|ean\d*|gtin\d*|upc|isbn\d*|barcode|width|height|length|depth|breite|hohe|lange|tiefe|size|grosse|volume|year|jahr|rating|position|sort|order|number|nr|no|rank|percent|prozent|points|pack|ve|taric|zolltarif\w*|hs)$/u;
 
-/** Numbers of this kind are no prices, even if no column has a name for prices. */
+/** Words for numbers that are no prices, even if no column has a name for prices. */
 const taxes = /^(?:tax|taxes|vat|mwst|ust|tva|iva|btw|steuer\w*)$/u;
 
-/** Words that change nothing beside the one for a price. */
+/** Words without a meaning beside the word for a price. */
 const neutral =
   /^(?:in|a|the|de|del|du|la|le|regular\w*|regulaerer|normal\w*|standard|current|list|retail|unit|unitario|product|produkt|produit|producto|prodotto|article|artikel|item|variant|value)$/u;
 
@@ -60,9 +60,9 @@ interface Candidate {
   taxes: 'net' | 'gross' | undefined;
 }
 
-/** A column has numbers if this share of its cells has. */
+/** Minimum share of numbers in a column of numbers. */
 const numbersMin = 0.7;
-/** One without a known name, if nearly all of them have. */
+/** The same for a column without a known name. */
 const numbersOnly = 0.95;
 
 /**
@@ -73,7 +73,7 @@ export function choosePrice(columns: readonly Column[], known?: Column): PriceCh
   if (known) return { chosen: known, confidence: 1, rivals: [], doubt: null };
   const named = columns.flatMap((column): Candidate[] => {
     const rank = rankOf(column.header);
-    // Under a certain name, words stand for prices that are not told.
+    // Under a certain name, words replace missing prices.
     const needed = rank !== undefined && rank <= Rank.plain ? 0 : numbersMin;
     const hasNumbers = isEmptyColumn(column) || shareOf(column.cells, isNumber) > needed;
     return rank === undefined || !hasNumbers ? [] : [{ column, rank, taxes: taxesOf(column.header) }];
@@ -119,7 +119,7 @@ function hasDifferentCells(candidates: readonly Candidate[]): boolean {
   return others.some(({ column }) => differ(column, first!.column));
 }
 
-/** Net beside gross, or two currencies. */
+/** Returns whether columns are net and gross, or have two currencies. */
 function haveDifferentUnits(candidates: readonly Candidate[]): boolean {
   const count = (units: (string | undefined)[]) => new Set(units.filter((unit) => unit !== undefined)).size;
   return (
@@ -128,11 +128,11 @@ function haveDifferentUnits(candidates: readonly Candidate[]): boolean {
   );
 }
 
-/** The words of a header, those of a compound too. */
+/** Splits a header into words, compounds included. */
 const partsOf = (header: string) =>
   headerWords(header).flatMap((word) => [word, word.replace(priceSuffix, ''), word.replace(pricePrefix, '')]);
 
-/** @returns undefined where the header names no price */
+/** @returns undefined if the header names no price */
 function rankOf(header: string): Rank | undefined {
   const words = headerWords(header);
   const parts = partsOf(header);
@@ -143,7 +143,7 @@ function rankOf(header: string): Rank | undefined {
   if (has(/^(?:rrp|srp|msrp|uvp)$/u)) return Rank.special;
   if (!named && !isPrice) return suggestColumn(header, ['price']) ? Rank.unsure : undefined;
   if (has(special)) return Rank.special;
-  // A rate of tax on prices.
+  // The tax rate of prices.
   if (taxes.test(words[0] ?? '')) return Rank.unsure;
   if (has(foreign)) return Rank.unsure;
   const isPlain = words.every((word) =>
@@ -157,7 +157,7 @@ function rankOf(header: string): Rank | undefined {
   return (named && named.confidence >= sureMin) || (isPlain && isPrice) ? Rank.plain : Rank.unsure;
 }
 
-/** Confidence of a name that means little else than a price. */
+/** Confidence of a name that hardly means anything but a price. */
 const sureMin = 0.8;
 
 function taxesOf(header: string): 'net' | 'gross' | undefined {

@@ -2,23 +2,23 @@ import { differ, isEmptyColumn, type Column } from './column-cells';
 import { columnsNamed, headerWords } from './header-synonyms';
 import { suggestColumn } from './header-suggestion';
 
-/** The column of skus; several, where the file does not tell which. */
+/** The column of skus, or several if the file does not show which. */
 export interface SkuChoice {
   chosen: Column | undefined;
   confidence: number;
-  /** Columns of which one may have the skus, the likeliest first. */
+  /** Columns that may have the skus, the likeliest first. */
   rivals: readonly Column[];
-  /** Why it is open: two columns are unique, or the one with the name is not. */
+  /** Reason for the doubt: two columns are unique, or the one with the name is not. */
   doubt: 'several' | 'repeated' | null;
 }
 
-/** Share of the cells that must differ, after equal rows are dropped. */
+/** Minimum share of distinct cells, without equal rows. */
 const distinctMin = 0.95;
 
 const supplier =
   /^(?:supplier|vendor|manufacturer|mfr|mfg|mpn|oem|hersteller|lieferant|fournisseur|fabricant|proveedor|fabricante|fornitore|produttore|dostawc|producent|leverancier|fabrikant|поставщик|производител)/u;
 const barcode = /^(?:ean\d*|gtin\d*|upc|barcode|isbn\d*)$/u;
-/** Skus of other products than that of the row. */
+/** Words for skus of products other than the row's. */
 const related =
   /^(?:parent|related|upsells?|crosssells?|cross|bundle|bundled|grouped?|associated|master|configurable|accessory|accessories)$/u;
 const ownSku =
@@ -48,7 +48,7 @@ export function chooseSku(
   const kept = differentRows(rows);
   const found = columns.flatMap((column): Candidate[] => {
     const named = column === known ? { rank: Rank.literal, confidence: 1 } : nameOf(column.header);
-    // No other name is as good as that of a known system.
+    // No other name is as good as the name in a known system.
     if (named && known && column !== known) named.rank = Math.max(named.rank, Rank.sure) as Rank;
     return named ? [{ column, ...named, isDistinct: isDistinct(column, kept) }] : [];
   });
@@ -78,7 +78,7 @@ export function chooseSku(
   };
 }
 
-/** Returns the positions of the rows, of equal ones the first. */
+/** Returns the positions of distinct rows; of equal rows, the first. */
 function differentRows(rows: readonly (readonly string[])[]): number[] {
   const seen = new Set<string>();
   return rows.flatMap((row, at) => {

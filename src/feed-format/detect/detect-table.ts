@@ -6,10 +6,10 @@ import { trimText } from '../text';
 /** Splits the beginning of a text into records that are not blank. */
 type SplitRecords = (delimiter: Delimiter) => TableRecord[];
 
-/** How a text is split. */
+/** Delimiter and header of a text. */
 export interface Table {
   delimiter: Delimiter;
-  /** Lines before the header row, the line `sep=` left out; 0 where these are blank. */
+  /** Lines before the header row, without the line `sep=`; 0 if these are blank. */
   skipLines: number;
   names: readonly string[];
   /** Records before the header row. */
@@ -18,7 +18,7 @@ export interface Table {
   confidence: number;
 }
 
-/** Records among which the header is sought. */
+/** Number of first records that may be the header. */
 const headerRecordsMax = 25;
 
 const sampleRecords = 200;
@@ -26,8 +26,8 @@ const sampleRecords = 200;
 const matchedMin = 0.6;
 
 /**
- * Finds delimiter and header row: records behind the header have as many fields as it has, and its cells are names of columns.
- * @param stated - the character of a line `sep=`; one that no format has as delimiter says nothing
+ * Finds delimiter and header row: its cells are names of columns, and the following records have as many fields.
+ * @param stated - the character of a line `sep=`; ignored if it is no delimiter of a format
  */
 export function detectTable(split: SplitRecords, stated?: string): Table | undefined {
   const meant = everyDelimiter.filter((delimiter) => delimiter === stated);
@@ -68,7 +68,7 @@ function bestOf(records: readonly TableRecord[], delimiter: Delimiter): Candidat
   };
 }
 
-/** Finds the header: the record with the most names of columns, or else the first that is as wide as those behind it. */
+/** Finds the header: the record with the most column names, or else the first one as wide as the following records. */
 function headerOf(records: readonly TableRecord[]): { at: number; matches: number } | undefined {
   const first = records.slice(0, headerRecordsMax);
   const matches = first.map(({ fields }) => matchesIn(fields));

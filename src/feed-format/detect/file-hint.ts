@@ -37,10 +37,10 @@ export function fileHint(beginning: Buffer): FileHint | null {
 }
 
 /**
- * Names what is wrong with a file that is packed by name and content.
+ * Describes the fault of a file that is packed by name and content.
  * @param gzip - `broken`: it cannot be unpacked to its end
- * @param hasFormat - whether it is read by a format, which allows for gzip
- * @param isText - whether it contains text; else `fileHint` of what was unpacked says more
+ * @param hasFormat - whether it is read by a format, which accepts gzip
+ * @param isText - whether it contains text; otherwise `fileHint` of the unpacked file says more
  */
 export function gzipHint(
   gzip: 'none' | 'packed' | 'broken' | 'misnamed',

@@ -5,10 +5,10 @@ import type { PriceChoice } from './detect-price';
 import type { SkuChoice } from './detect-sku';
 import { suspicionOf } from '../rows/suspicious-sku';
 
-/** A format without what is in doubt, and members by name. */
+/** A format without the parts in doubt, and members by name. */
 export type FormatDraft = NonNullable<components['schemas']['DraftFormat']>;
 
-/** What a file does not tell, with the answers that it leaves. */
+/** An open question about a file, with its possible answers. */
 export interface FormatDoubt {
   about: components['schemas']['KnownDoubtSubject'];
   code: components['schemas']['KnownDoubtCode'];
@@ -21,13 +21,13 @@ export interface DoubtChoice {
   label: string;
   /** Merge patch (RFC 7396) of the draft. */
   changes: Record<string, unknown>;
-  /** JSON pointer to the value in the patched draft that the answer must give; null: it is complete. */
+  /** JSON pointer to the value in the patched draft that the answer must give; null: it needs none. */
   valuePointer: string | null;
 }
 
-/** How the prices of a column are written. */
+/** Notation of the prices of a column. */
 export interface PriceReading extends DecimalGuess {
-  /** Where their currency is named. `cells`: in each price, or in a column of its own; a code: in the header, or by sign in all prices. */
+  /** Source of their currency. `cells`: in each price, or in another column; a code: in the header, or by sign in all prices. */
   currency: 'cells' | 'unknown' | { value: string };
 }
 
@@ -43,7 +43,7 @@ const quoted = (header: string) => `"${header}"`;
 const listed = (columns: readonly Column[]) => columns.map(({ header }) => quoted(header)).join(', ');
 const from = ({ header }: Column) => ({ from: [header] });
 
-/** Doubts which column has the skus, or what rows with one sku are. */
+/** Asks which column has the skus, or about the meaning of rows with one sku. */
 export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined {
   if (!doubt) return undefined;
   const [first] = rivals as [Column];
@@ -72,7 +72,7 @@ export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined 
   };
 }
 
-/** Doubts skus that a spreadsheet has marked or damaged. @param columns - those that have the skus, or may have them */
+/** Asks about skus that a spreadsheet has marked or damaged. @param columns - with the skus, or candidates */
 export function damagedSkuDoubt(columns: readonly Column[]): FormatDoubt | undefined {
   const damaged = columns.filter(({ cells }) => cells.some((cell) => suspicionOf(cell) !== undefined));
   if (damaged.length === 0) return undefined;
@@ -84,7 +84,7 @@ export function damagedSkuDoubt(columns: readonly Column[]): FormatDoubt | undef
   };
 }
 
-/** Doubts cells in quotes behind a blank: such quotes are part of the cells. @param columns - those that are read, or may be */
+/** Asks about cells in quotes behind a blank: such quotes are part of the cells. @param columns - to be read, or candidates */
 export function quoteDoubt(columns: readonly Column[]): FormatDoubt | undefined {
   const column = columns.find(({ cells }) => cells.some((cell) => /^".*"$/s.test(cell)));
   if (!column) return undefined;
@@ -96,7 +96,7 @@ export function quoteDoubt(columns: readonly Column[]): FormatDoubt | undefined 
   };
 }
 
-/** Doubts which column has the prices. */
+/** Asks which column has the prices. */
 export function priceDoubt(
   { rivals, doubt }: PriceChoice,
   readingOf: (column: Column) => PriceReading,
@@ -123,7 +123,7 @@ export function priceDoubt(
   };
 }
 
-/** Doubts what precedes the decimals of prices. */
+/** Asks for the decimal separator of prices. */
 export function decimalDoubt(column: Column, reading: PriceReading): FormatDoubt | undefined {
   if (!reading.doubt) return undefined;
   const message =
@@ -138,7 +138,7 @@ export function decimalDoubt(column: Column, reading: PriceReading): FormatDoubt
   };
 }
 
-/** The answers that take the prices from a column: one, or one for each separator. */
+/** Returns the choices that take the prices from a column: one, or one per separator. */
 function priceChoices(
   column: Column,
   { separator, doubt, currency }: PriceReading,
@@ -159,13 +159,13 @@ function priceChoices(
   });
 }
 
-/** Patches the source of a column to a constant. A draft may name a header, which has no cells: a source has either. */
+/** Patches the source of a column to a constant. Removes a header of the draft, which excludes a constant. */
 const constant = (value: string) => ({ from: null, value });
 
 /**
- * Doubts the currency of prices.
- * @param prices - the column of prices, or those that may be it
- * @param defaultCurrency - what orders of products without a currency use
+ * Asks for the currency of prices.
+ * @param prices - the column of prices, or the candidates
+ * @param defaultCurrency - used in orders of products without a currency
  */
 export function currencyDoubt(
   prices: readonly Column[],
@@ -186,7 +186,7 @@ export function currencyDoubt(
         { columns: { currency: constant('') } },
         '/columns/currency/value',
       ),
-      // A header whose cells are empty is kept: others may follow.
+      // A header with empty cells is kept: other cells may follow.
       choice(
         isNamedElsewhere
           ? `Leave the currency out where the file does not name it: orders use ${defaultCurrency}`

@@ -2,7 +2,7 @@ import { distance } from 'fastest-levenshtein';
 import { feedColumns, type ProductColumn } from '../columns';
 import { isReportColumn } from '../report-columns';
 
-/** A similar name differs in at most two characters, and at most a third of the word. */
+/** Maximum distance of a similar name: two characters, and a third of the word. */
 const distanceMax = 2;
 const sharedPart = 3;
 

@@ -1,9 +1,8 @@
 import type { ProductColumn } from '../columns';
 
 /**
- * Names of columns in the files of partners, best first; a name behind `?` may mean something else as well. Letters and
+ * Names of columns in the files of partners, best first; a name behind `?` may have another meaning too. Letters and
  * digits only, as `headerWord` writes them.
- *
  * English with Google Merchant, Shopify, WooCommerce, PrestaShop and Magento; German; French; Spanish; Italian; Polish; Dutch;
  * Russian; Thai; Chinese; Japanese.
  */
@@ -95,14 +94,14 @@ const names: Record<ProductColumn, string> = {
     ? stock status lager bestand lagerbestand dispo disponible disponibile stan voorraad inventory stato estado statut 库存 庫存 狀態 状态 สต็อก`,
 };
 
-/** Confidence that a name alone gives. */
+/** Confidence by a name alone. */
 const sure = 0.95;
 const doubtful = 0.62;
 
 interface Synonym {
   column: ProductColumn;
   confidence: number;
-  /** Place in the list; less is better. */
+  /** Position in the list; lower is better. */
   rank: number;
 }
 
@@ -151,7 +150,7 @@ export function columnsNamed(header: string): Synonym[] {
   if (header.length > headerCharactersMax) return [];
   const plain = header.trim().replace(/^g:/i, '');
   const shortened = [
-    // A leading underscore marks what an export adds for information.
+    // A leading underscore marks additional information of an export.
     { text: plain, factor: plain.startsWith('_') ? 0.8 : 1 },
     { text: plain.replace(/[([（【].*$/su, ''), factor: 0.97 },
     { text: plain.replace(suffix, ''), factor: 0.9 },

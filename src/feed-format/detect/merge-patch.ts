@@ -12,7 +12,7 @@ export function applyMergePatch(target: unknown, patch: unknown): unknown {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Makes a merge patch that puts a value where a JSON pointer leads. */
+/** Makes a merge patch that sets the value at a JSON pointer. */
 export function patchAt(pointer: string, value: unknown): unknown {
   const members = pointer.split('/').slice(1);
   return members.reduceRight<unknown>((patch, member) => ({ [member]: patch }), value);

@@ -14,8 +14,8 @@ const marks: readonly { encoding: Encoding; bytes: readonly number[] }[] = [
 export const markBytesMax = 4;
 
 /**
- * Finds the encoding of a file, and the length of its byte order mark, which overrides the encoding of its format. Read strictly, a
- * file has no other encoding than UTF-8: the mark of one is no text.
+ * Finds the encoding of a file, and the length of its byte order mark, which overrides the encoding of its format. In strict
+ * reading, a file has no other encoding than UTF-8: other marks are no text.
  */
 export function detectMark(
   beginning: Uint8Array,
@@ -24,7 +24,7 @@ export function detectMark(
   const mark = marks.find(
     ({ encoding, bytes }) =>
       bytes.every((byte, at) => beginning[at] === byte) &&
-      // In other encodings, the bytes of that of GB 18030 are letters.
+      // In other encodings, the bytes of the mark of GB 18030 are letters.
       (otherwise === encoding || (encoding !== 'gb18030' && !strict)),
   );
   return { encoding: mark?.encoding ?? otherwise, markBytes: mark?.bytes.length ?? 0 };

@@ -1,4 +1,4 @@
-/** The bytes of a file that were read last, by their offsets. */
+/** The latest bytes read from a file, by their offsets. */
 export class ByteWindow {
   private bytes: Buffer = Buffer.alloc(0);
   private start = 0;
@@ -7,7 +7,6 @@ export class ByteWindow {
     this.bytes = Buffer.concat([this.bytes, chunk]);
   }
 
-  /** Returns bytes that were not discarded. */
   slice(from: number, to: number): Buffer {
     return this.bytes.subarray(from - this.start, to - this.start);
   }

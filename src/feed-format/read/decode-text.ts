@@ -27,18 +27,17 @@ interface ChunkDecoder {
 
 /**
  * Decodes a file to UTF-8, chunk by chunk, without its byte order mark, which overrides the encoding.
- *
- * The table of offsets leads from each line of the text back to its bytes.
+ * The table of offsets maps each line of the text to its bytes.
  */
 export class FileDecoder {
   private first = Buffer.alloc(0);
   private decoder: ChunkDecoder | undefined;
-  /** The encoding of the file; until its first bytes are known, of its format. */
+  /** The encoding of the file; until its first bytes are known, the encoding of its format. */
   encoding: Encoding;
   /** Whether the file has a byte order mark. */
   hasMark = false;
 
-  /** @param isWithin - whether the bytes are from within a file, in its encoding, where a byte order mark is a character */
+  /** @param isWithin - whether the bytes are from within a file, in its encoding: a byte order mark is then a character */
   constructor(
     private readonly definition: Pick<ReadDefinition, 'encoding' | 'strict'>,
     isWithin = false,
@@ -47,7 +46,7 @@ export class FileDecoder {
     if (isWithin) this.decoder = decoderOf(this.encoding, 0);
   }
 
-  /** Table of offsets of what was written so far. Call it after the first text. */
+  /** Table of offsets of the text so far. Call it after the first text. */
   get offsets(): TextOffsets {
     return this.decoder!.offsets;
   }
@@ -75,7 +74,7 @@ export class FileDecoder {
 }
 
 /**
- * Decodes a file, or its beginning, to UTF-8. An incomplete character at the end of a beginning is left out.
+ * Decodes a file, or its beginning, to UTF-8. Omits an incomplete character at the end of a beginning.
  * @param isWhole - absent: a beginning, but fewer bytes than a byte order mark may have are a whole file
  * @returns undefined if it is no text in its encoding
  */
@@ -149,7 +148,7 @@ export function isUtf8(bytes: Buffer, isBeginning = false): boolean {
   }
 }
 
-/** Returns the end of the last complete character, or of the bytes where they do not end in a beginning of one. */
+/** Returns the end of the last complete character, or of the bytes if they end with one. */
 export function wholeCharacters(bytes: Buffer): number {
   for (let back = 1; back <= Math.min(3, bytes.length); back++) {
     const byte = bytes[bytes.length - back]!;
@@ -231,10 +230,10 @@ function byteTableOf(encoding: Encoding): ByteTable {
   return table;
 }
 
-/** What the library writes for bytes that are no character. None of its tables has it as a character but that of GB 18030. */
+/** The library's replacement for bytes that are no character. Only its table of GB 18030 has it as a character. */
 const replacement = '\ufffd';
 
-/** Bytes of UTF-8 per byte of an encoding of single bytes: all their characters are in the Basic Multilingual Plane. */
+/** Maximum bytes of UTF-8 per byte of a single-byte encoding: all their characters are in the Basic Multilingual Plane. */
 const utf8BytesMax = 3;
 
 class SingleByteDecoder implements ChunkDecoder {
@@ -278,8 +277,7 @@ class SingleByteDecoder implements ChunkDecoder {
 
 /**
  * Decodes an encoding in which the bytes of line ends occur in no other character.
- *
- * The library gets whole characters: it loses one where a character that began in the chunk before becomes two code units.
+ * The library gets whole characters: it loses one that began in the previous chunk and becomes two code units.
  */
 class MultiByteDecoder implements ChunkDecoder {
   readonly offsets: LineOffsets;
@@ -327,7 +325,7 @@ class MultiByteDecoder implements ChunkDecoder {
     for (;;) {
       const byte = bytes[at];
       if (byte === undefined) return at;
-      // Of a byte at the end, the next is not known: no character of two bytes or more is complete.
+      // After a byte at the end, the next is unknown: no character of two bytes or more is complete.
       const length = byte < 0x80 ? 1 : lengthOf(byte, bytes[at + 1] ?? 0);
       if (at + length > bytes.length) return at;
       at += length;
@@ -335,7 +333,7 @@ class MultiByteDecoder implements ChunkDecoder {
   }
 
   private check(characters: string): Buffer {
-    // The library's table of GB 18030 has halves of characters too.
+    // The library's table of GB 18030 contains halves of characters too.
     if (characters.includes(replacement) || !characters.isWellFormed())
       throw new UndecodableText(this.encoding);
     return Buffer.from(characters);

@@ -1,10 +1,10 @@
 const line = /^"?sep=([^\r\n])"?[ \t]*(?:\r\n|\r|\n|$)/i;
 
-/** Longer first lines are no delimiter line. */
+/** Maximum length of a delimiter line. */
 export const delimiterLineMax = 256;
 
 /**
- * Finds the line by which Excel is told the delimiter, at the beginning of a text.
+ * Finds the line that states the delimiter for Excel, at the beginning of a text.
  * @param beginning - the first `delimiterLineMax` characters of the text or more, without a byte order mark
  * @returns the stated character, and the length of the line with its end; undefined without it
  */

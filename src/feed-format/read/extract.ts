@@ -21,27 +21,27 @@ export interface FeedRecord extends RecordPlace {
   readonly fieldCount: number;
   /** Whether text follows a closing quote. */
   readonly misquoted: boolean;
-  /** Whether it exceeds the maximum size; then no field is available but, perhaps, the sku. */
+  /** Whether it exceeds the maximum size; then no field is available except, perhaps, the sku. */
   readonly tooLong: boolean;
-  /** Whether its cells are those of the header row. */
+  /** Whether its cells equal the header row. */
   readonly repeatsHeader: boolean;
-  /** Returns the field at a position of the header; undefined where the record has fewer. */
+  /** Returns the field at a position of the header; undefined if the record has fewer. */
   field(position: number): string | undefined;
   /** Returns the first fields, also of unknown columns. Slower. */
   firstFields(max: number): string[];
 }
 
-/** A record with its bytes. The extractor has one object for all: it is valid only during the callback. */
+/** A record with its bytes. The extractor reuses one object: it is valid only during the callback. */
 export interface ExtractedRecord extends FeedRecord {
   /** Raw bytes in UTF-8, without the line end; empty when it is too long. */
   readonly bytes: Buffer;
   /** Offset of the record in the unpacked file. */
   readonly offset: number;
-  /** Returns its raw bytes in the unpacked file, without the line end; of another encoding than UTF-8, if these are kept. */
+  /** Returns its raw bytes in the unpacked file, without the line end; for encodings other than UTF-8, only if these are kept. */
   sourceBytes(): Buffer;
 }
 
-/** Where the text that is split comes from. */
+/** The source of the split text. */
 interface TextSource {
   /** Offsets of the records in the unpacked file. */
   offsets: TextOffsets;
@@ -51,7 +51,6 @@ interface TextSource {
 
 /**
  * Splits the text of a feed into records, header excluded.
- *
  * At most one record and one chunk are in memory; of a record that is too long, only its place and its sku.
  */
 export class RecordExtractor<T> {
@@ -94,7 +93,7 @@ export class RecordExtractor<T> {
   /**
    * Splits the text, and yields the non-null results of the callbacks.
    * @param text - in UTF-8, without byte order mark
-   * @throws UnclosedQuote; whatever `text` throws
+   * @throws UnclosedQuote; errors of `text`
    */
   async *read(text: AsyncIterable<Buffer>): AsyncGenerator<T> {
     const { lines, bytes } = this.header.reading.format.preamble;
@@ -109,7 +108,7 @@ export class RecordExtractor<T> {
       }
       yield* this.readRecords(false);
     }
-    // A beginning of a file may end within the lines before its header row.
+    // The beginning of a file may end within the lines before its header row.
     if (!isFirst) yield* this.readRecords(true);
   }
 
@@ -198,11 +197,11 @@ export class RecordExtractor<T> {
     return this.onRecord(current);
   }
 
-  /** Begins a record that depends on those above it. @returns whether it is a row */
+  /** Begins a record that depends on previous records. @returns whether it is a row */
   private beginRow(): boolean {
     const { current, scanner } = this;
     const { reading } = this.header;
-    // A repeated header neither begins nor ends what is filled down.
+    // A repeated header neither begins nor ends a group.
     if (current.repeatsHeader) return true;
     if (current.isSplit) return reading.begin(current);
     // A quote may have swallowed other records.
@@ -242,7 +241,7 @@ class ScannedRecord implements ExtractedRecord {
     private readonly from: TextSource,
   ) {}
 
-  /** Keeps the record as the header row. As bytes: its names may be hundreds of thousands. */
+  /** Keeps the record as the header row, in bytes: it may have hundreds of thousands of names. */
   keepAsHeader(): void {
     const wanted = this.header.reading.positions.map((position) =>
       headerName(this.scanner.field(position) ?? ''),
@@ -279,14 +278,14 @@ class ScannedRecord implements ExtractedRecord {
     return this.header.endsWithDelimiter && this.hasDelimiterTooMany ? fieldCount - 1 : fieldCount;
   }
 
-  /** Whether the record has one field more than the header, an empty one behind a delimiter at the end. */
+  /** Whether the record has one field more than the header, an empty one after a trailing delimiter. */
   private get hasDelimiterTooMany(): boolean {
     const { fieldCount, delimiter } = this.header;
     if (this.tooLong || this.scanner.fieldCount !== fieldCount + 1) return false;
     return this.scanner.record().at(-1) === delimiter.charCodeAt(0);
   }
 
-  /** Whether its cells are those of the header. */
+  /** Whether the record has as many fields as the header. */
   get isSplit(): boolean {
     return !this.tooLong && !this.misquoted && this.fieldCount <= this.header.fieldCount;
   }
@@ -306,7 +305,6 @@ class ScannedRecord implements ExtractedRecord {
 
   /**
    * Keeps only the sku of the record. Its first `bytesMax` bytes must still be present.
-   *
    * The sku is kept if its field ends within these: the result does not depend on how the file is split into chunks.
    */
   dropBytes(bytesMax: number): void {
@@ -324,7 +322,7 @@ function fieldsOf(header: FeedHeader, record: Buffer, max = Infinity): string[] 
   return Array.from({ length: count }, (_, position) => scanner.field(position)!);
 }
 
-/** A cell as header rows are compared. Behind the byte order mark of a file that was appended, quotes are characters. */
+/** Normalizes a cell to compare header rows. After the byte order mark of an appended file, quotes are characters. */
 const headerName = (text: string) => comparable(text).replaceAll('"', '');
 
 /** Maximum length of the end of a field: a quote and a line end. */

@@ -4,9 +4,9 @@ import { detectMark } from './byte-order-mark';
 import type { Encoding } from '../format-definition';
 
 /**
- * Tells the charset of a file by its first chunk, which stays in the stream: a byte order mark overrides the encoding of its
+ * Finds the charset of a file by its first chunk, which stays in the stream: a byte order mark overrides the encoding of its
  * format.
- * @param encoding - the one that its format says; null without a format: it is UTF-8
+ * @param encoding - of its format; null without a format: it is UTF-8
  * @throws the error of the stream, if it fails before its first chunk
  */
 export async function charsetOf(file: Readable, encoding: Encoding | null): Promise<Encoding> {

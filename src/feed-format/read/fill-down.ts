@@ -1,7 +1,7 @@
 import { requiredColumns, type ProductColumn } from '../columns';
 import { ownText, trimText } from '../text';
 
-/** What a record says by position, from 0; undefined where it has fewer fields. */
+/** Cells of a record by position, from 0; undefined if it has fewer fields. */
 export interface RecordCells {
   field(position: number): string | undefined;
 }
@@ -22,9 +22,9 @@ export class FilledGroup {
   readonly last: number;
   /** Value of `by`; empty for a record that belongs to no group. */
   private value = '';
-  /** Whether the next record begins a group in any case. */
+  /** Whether the next record always begins a group. */
   private isEnded = false;
-  /** Whether that group may have begun in a record that is unknown. */
+  /** Whether that group may have begun in an unknown record. */
   private isLost = false;
   /** Whether the current group has no name or sku, or its beginning is unknown. */
   private isIncomplete = false;
@@ -41,7 +41,7 @@ export class FilledGroup {
     this.last = Math.max(...positions);
   }
 
-  /** Ends the group. @param isLost - whether the next one may have begun in a record that is unknown */
+  /** Ends the group. @param isLost - whether the next one may have begun in an unknown record */
   end(isLost: boolean): void {
     this.isEnded = true;
     this.isLost = isLost;
@@ -63,8 +63,8 @@ export class FilledGroup {
   }
 
   /**
-   * Begins a record that cannot be split. It belongs to the group if all cells up to the last one that is filled down say so:
-   * no other cell than an empty one is certain to be in its place. Any other record may begin a group.
+   * Begins a record that cannot be split. It belongs to the group if all cells up to the last one that is filled down agree: only an
+   * empty cell is certain to be in its place. Any other record may begin a group.
    */
   beginUnsplit(fields: readonly string[]): void {
     const record = { field: (position: number) => fields[position] };
@@ -94,7 +94,7 @@ export class FilledCell {
     readonly position: number,
   ) {}
 
-  /** Takes the text of a record. @param isInGroup - whether an empty one is filled from above */
+  /** Takes the text of a record. @param isInGroup - whether an empty text is filled from above */
   take(text: string | undefined, isInGroup: boolean): void {
     const isEmpty = trimText(text ?? '') === '';
     this.isFilled = isEmpty && isInGroup && this.last !== undefined;

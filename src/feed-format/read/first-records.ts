@@ -8,7 +8,7 @@ export interface TableRecord {
   linesBefore: number;
 }
 
-/** Splits the first records of a loosely read text that are not blank, each with the number of lines before it. */
+/** Splits the first non-blank records of a loosely read text, each with the number of lines before it. */
 export function firstRecords(
   text: Buffer,
   delimiter: Delimiter,

@@ -15,7 +15,7 @@ export interface Preamble {
 
 type CellReader = (record: RecordCells) => string | undefined;
 
-/** Source of a column, with positions instead of headers. Absent headers are left out. */
+/** Source of a column, with positions instead of headers, without absent headers. */
 type ResolvedSource =
   { positions: readonly number[]; with: string; firstWith: string; hasFirst: boolean } | { value: string };
 
@@ -28,11 +28,11 @@ export interface ResolvedFormat {
   hasHeaderRow: boolean;
   sources: Partial<Record<ProductColumn, ResolvedSource>>;
   fillDown: readonly FillDown[];
-  /** Positions of cells of which a row has one at least; none: every record is a row. */
+  /** Positions of cells; a row has at least one of them. None: every record is a row. */
   ignoredWithout: readonly number[];
 }
 
-/** Resolves headers to positions. `positionOf` returns undefined where the file has no such header. */
+/** Resolves headers to positions. `positionOf` returns undefined if the file has no such header. */
 export function resolveFormat(
   definition: ReadDefinition,
   place: Pick<ResolvedFormat, 'delimiter' | 'preamble' | 'hasHeaderRow'>,
@@ -77,25 +77,25 @@ function resolveSource(
 export const headersOf = ({ from, join, position }: ColumnSource): string[] =>
   join ?? from ?? (position === undefined ? [] : [String(position)]);
 
-/** Whether every column has our name in the file too. */
+/** Whether every column is also read by its own name. */
 export const hasOurNames = ({ columns }: FormatDefinition) =>
   Object.entries(columns).every(([column, { from }]) =>
     from?.some((header) => comparable(header) === column),
   );
 
-/** Whether the first text of a join is filled down, and the rest of it alone is no name or sku. */
+/** Whether the first text of a join is filled down, and the rest alone is no name or sku. */
 export const needsFirst = (column: ProductColumn, { columns, fill_down = [] }: FormatDefinition) =>
   requiredColumns.includes(column) &&
   columns[column]?.join !== undefined &&
   fill_down.some((rule) => rule.column === column);
 
-/** Tells a join that the file has only the rest of, which cannot be its name or sku. */
+/** Tells whether a join lacks its first header in the file, so that it cannot be its name or sku. */
 const isHeadless = (source: ResolvedSource, column: ProductColumn, definition: FormatDefinition) =>
   'positions' in source && !source.hasFirst && needsFirst(column, definition);
 
 const noColumns: readonly ProductColumn[] = [];
 
-/** Reads the records of one file by its format. It keeps what is filled down, so that records must come in their order. */
+/** Reads the records of one file by its format. It keeps values that are filled down: records must come in their order. */
 export class FormatReading {
   /** Product columns that the file has. */
   readonly columns: ReadonlySet<ProductColumn>;
@@ -132,17 +132,17 @@ export class FormatReading {
     this.positions = [...used].sort((a, b) => a - b);
   }
 
-  /** Whether the file is read as the specification says, without a format. */
+  /** Whether the file is read without a format, by the specification. */
   get isStrict(): boolean {
     return this.format.definition.strict === true;
   }
 
-  /** Whether a record depends on those above it, so that an equal record may have other values. */
+  /** Whether a record depends on previous ones: an equal record may have other values. */
   get fillsDown(): boolean {
     return this.fills.length > 0;
   }
 
-  /** Whether `begin` is needed: it fills down, or tells what is no row. */
+  /** Whether `begin` is needed: it fills down, or recognizes records that are no rows. */
   get dependsOnRecords(): boolean {
     return this.fillsDown || this.format.ignoredWithout.length > 0;
   }
@@ -152,15 +152,15 @@ export class FormatReading {
     return this.format.definition.decimal_separator === ',';
   }
 
-  /** What determines the values of a record, besides the record: for its digest. */
+  /** Rules that determine the values of a record, besides the record: for its digest. */
   get rules(): unknown[] {
     const { definition, sources } = this.format;
     return [definition, sources];
   }
 
   /**
-   * Begins a record that can be split into cells. In a file of rejects, no record is filled from the one above it, which another
-   * one preceded.
+   * Begins a record that can be split into cells. In a file of rejects, no record is filled from the previous one, which did not
+   * precede it in the feed.
    * @returns whether it is a row
    */
   begin(record: RecordCells): boolean {
@@ -173,18 +173,18 @@ export class FormatReading {
     return ignoredWithout.some((position) => trimText(this.cellAt(record, position) ?? '') !== '');
   }
 
-  /** Begins a record that cannot be split. @param fields - those that `filledWidth` counts; none if they are unknown */
+  /** Begins a record that cannot be split. @param fields - the first `filledWidth` fields; none if they are unknown */
   beginUnsplit(fields: readonly string[]): void {
     const known = this.codes === undefined ? fields : [];
     for (const group of this.groups) group.beginUnsplit(known);
   }
 
-  /** Number of first fields that tell whether a record belongs to the one above it. */
+  /** Number of first fields that show whether a record belongs to the previous one. */
   get filledWidth(): number {
     return Math.max(0, ...this.groups.map(({ last }) => last + 1));
   }
 
-  /** Lists the columns that the current record does not have because the beginning of its group is unknown. */
+  /** Lists the columns that are unknown in the current record because the beginning of its group is unknown. */
   get missing(): readonly ProductColumn[] {
     if (!this.fills.some(({ isMissing }) => isMissing)) return noColumns;
     return productColumns.filter((name) =>
@@ -199,14 +199,14 @@ export class FormatReading {
     );
   }
 
-  /** Returns the text of a column, for its cleaning; undefined where the record has none. */
+  /** Returns the text of a column, for its cleaning; undefined if the record has none. */
   cell(record: RecordCells, column: ProductColumn): string | undefined {
     return this.cells[column]?.(record);
   }
 
   /**
-   * Lists the texts that may be the sku of a record with too many fields, in which a delimiter within a cell may have shifted it.
-   * @returns undefined if it cannot be told
+   * Lists the texts that may be the sku of a record with too many fields: an unquoted delimiter may have shifted it.
+   * @returns undefined if it cannot be found
    */
   shiftedSkus(record: RecordCells, excess: number): (string | undefined)[] | undefined {
     const source = this.format.sources.sku;
@@ -216,7 +216,7 @@ export class FormatReading {
     return Array.from({ length: excess + 1 }, (_, shift) => this.cellAt(record, first + shift));
   }
 
-  /** Returns a cell; an empty text for a word that means nothing. */
+  /** Returns a cell; an empty text for a null word. */
   private readonly cellAt = (record: RecordCells, position: number): string | undefined => {
     const text = record.field(position);
     return text !== undefined && this.nullWords.size > 0 && this.nullWords.has(trimText(text)) ? '' : text;
@@ -243,7 +243,7 @@ export class FormatReading {
     };
   }
 
-  /** Adds what the definition says about the texts of a column. */
+  /** Adds the definition's conversions of the texts of a column. */
   private converted(column: ProductColumn, read: CellReader): CellReader {
     const { availability } = this.format.definition;
     if (column === 'price' && this.hasDecimalComma) {
@@ -261,5 +261,5 @@ export class FormatReading {
   }
 }
 
-/** A text as headers and words are compared. */
+/** Normalizes a text to compare headers and words. */
 export const comparable = (text: string) => trimText(text).toLowerCase();

@@ -5,7 +5,7 @@ import { trimText } from '../text';
 /** Maximum size of the header row, which is in memory while an upload is checked. */
 export const headerRowBytes = 256 * 1024;
 
-/** csv-parse options that define a record of a file that is read strictly. */
+/** csv-parse options that define a record of a file in strict reading. */
 export const recordOptions = {
   record_delimiter: ['\r\n', '\n'],
   relax_column_count: true,
@@ -21,16 +21,16 @@ export function isBlankRecord(fields: readonly string[]): boolean {
   return fields.every((field) => trimText(field) === '');
 }
 
-/** How a header row is written. */
+/** Notation of a header row. */
 interface HeaderRow {
   delimiter: Delimiter;
   isStrict: boolean;
-  /** Where the row ends at the latest. */
+  /** Maximum end of the row. */
   bytesMax?: number;
 }
 
 /**
- * Parses the trimmed names of the header row, which is the first row that is not blank.
+ * Parses the trimmed names of the header row, the first row that is not blank.
  * @returns undefined when it does not end within the text and the limit
  */
 export function headerNames(
@@ -39,7 +39,7 @@ export function headerNames(
 ): string[] | undefined {
   const rules = isStrict ? recordOptions : looseRecordOptions;
   const options = { delimiter, info: true, skip_records_with_empty_values: true, to: 1 };
-  // Cells are trimmed before a record is found to be blank.
+  // Cells are trimmed before the check for a blank record.
   const found = firstOf(text, { ...rules, ...options, cast: trimText });
   return found && found.info.bytes <= bytesMax ? found.record : undefined;
 }
@@ -54,7 +54,7 @@ function firstOf(text: Buffer, options: Options): ParsedRecord | undefined {
     const isTailed = error instanceof CsvError && error.code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE';
     // Otherwise, a quote is not closed.
     if (!isTailed) return undefined;
-    // Text follows a closing quote, which is a character then; without `rtrim`, so is one that only blanks follow.
+    // With text after it, a closing quote is a character; without `rtrim`, also with blanks after it.
     const cast = (name: string) => trimText(name.replace(quotedName, '$1'));
     return firstOf(text, { ...options, rtrim: false, cast });
   }

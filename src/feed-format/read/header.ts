@@ -20,11 +20,11 @@ import { lineEndLength } from './scan-record';
 export interface FeedHeader {
   delimiter: Delimiter;
   fieldCount: number;
-  /** Positions of the product columns, from 0: of the first cell, where one is joined of several. Missing columns are absent. */
+  /** Positions of the product columns, from 0; of a join, the first cell. Missing columns are absent. */
   positions: Partial<Record<ProductColumn, number>>;
-  /** Position of the codes, from 0, in a file of rejects; absent in any other one. */
+  /** Position of the codes, from 0, in a file of rejects; absent in any other file. */
   codes?: number;
-  /** Whether the records end in a delimiter, which is no field. Never in a file that is read strictly. */
+  /** Whether the records end in a delimiter, which is no field. Always false in strict reading. */
   endsWithDelimiter: boolean;
   /** How the records are read. */
   reading: FormatReading;
@@ -57,7 +57,7 @@ export function readHeader(
     delimiter,
     names: headerNames(rest, { delimiter, isStrict, bytesMax }),
   }));
-  // Rejects of a file without header row have one, whose names are positions.
+  // Rejects of a file without header row have one with positions as names.
   if (!hasHeader && codesPosition(candidates[0]!.names ?? []) === undefined)
     return withoutHeaderRow(rest, definition, preamble, tried[0]!);
 
@@ -82,13 +82,13 @@ export function readHeader(
 
 const noPreamble: Preamble = { lines: 0, bytes: 0 };
 
-/** Tells whether most of the records have a delimiter at their end: a row that alone has one may have it within a cell. */
+/** Tells whether most records end in a delimiter: in a single such row, it may be part of a cell. */
 function endWithDelimiter(records: readonly TableRecord[], fieldCount: number): boolean {
   const ended = records.filter(({ fields }) => fields.length === fieldCount + 1 && fields.at(-1) === '');
   return 2 * ended.length > records.length;
 }
 
-/** Measures the line with the delimiter, and the lines to be skipped. CRLF, LF and CR end a line. */
+/** Measures the delimiter line and the skipped lines. CRLF, LF and CR end a line. */
 function measurePreamble(text: Buffer, skippedLines: number): Preamble {
   let bytes = findDelimiterLine(text.toString('latin1', 0, delimiterLineMax))?.length ?? 0;
   let lines = bytes > 0 ? 1 : 0;
@@ -99,7 +99,7 @@ function measurePreamble(text: Buffer, skippedLines: number): Preamble {
   return { bytes, lines };
 }
 
-/** Returns where the line after the one at `at` begins. */
+/** Returns the beginning of the line after the one at `at`. */
 function lineEndOf(text: Buffer, at: number): number {
   let end = at;
   while (end < text.length) {
@@ -131,11 +131,11 @@ function withoutHeaderRow(
   };
 }
 
-/** Returns the number of fields that most of the records have; not fewer than the first one. */
+/** Returns the most frequent number of fields of the records; at least the first one's. */
 function usualWidth(records: readonly TableRecord[]): number {
   const counts = new Map<number, number>();
   for (const { fields } of records) {
-    // A delimiter at the end is no field.
+    // A trailing delimiter is no field.
     const width = fields.at(-1) === '' ? fields.length - 1 : fields.length;
     counts.set(width, (counts.get(width) ?? 0) + 1);
   }
@@ -155,7 +155,7 @@ function withColumns(
     if (first === undefined) positions.set(name, position);
     else repeated.push(first);
   }
-  /** Headers as the definition has them, by their positions. */
+  /** Headers as the definition spells them, by their positions. */
   const used = new Map<number, string>();
   const resolved = resolveFormat(definition, { ...place, hasHeaderRow: true }, (header) => {
     const position = positions.get(comparable(header));

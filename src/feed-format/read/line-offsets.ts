@@ -1,4 +1,4 @@
-/** Leads from positions in a decoded text, as UTF-8, back to offsets in the bytes that it was decoded from. */
+/** Maps positions in a decoded text, as UTF-8, to offsets in its original bytes. */
 export interface TextOffsets {
   /** Bytes of a CR or LF. */
   readonly unitBytes: number;
@@ -8,23 +8,21 @@ export interface TextOffsets {
   discard(textPosition: number): void;
 }
 
-/** Offsets of a text that is UTF-8 already: `shift` is the length of its byte order mark. */
+/** Returns offsets of a text that is UTF-8 already: `shift` is the length of its byte order mark. */
 export function shiftedOffsets(shift: number): TextOffsets {
   return { unitBytes: 1, sourceOf: (position) => position + shift, discard: () => undefined };
 }
 
-/** Returns the offset where a record ends, without its line end. @param lineEndLength - 0 at the end of the text */
+/** Returns the offset of the end of a record, without its line end. @param lineEndLength - 0 at the end of the text */
 export function sourceEndOf(offsets: TextOffsets, textEnd: number, lineEndLength: number): number {
   return lineEndLength === 0 ? offsets.sourceOf(textEnd) : offsets.sourceOf(textEnd + 1) - offsets.unitBytes;
 }
 
-/**
- * Table of the lines of a decoded text, and of its end. CR and LF each end a line here, so that every record begins with one.
- */
+/** Table of the lines of a decoded text, and of its end. CR and LF each end a line here: every record begins with one. */
 export class LineOffsets implements TextOffsets {
   private text: number[] = [0];
   private source: number[];
-  /** Index of the first line that can be asked for. */
+  /** Index of the first kept line. */
   private head = 0;
 
   /** @param start - offset of the first character, behind a byte order mark */

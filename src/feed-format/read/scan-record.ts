@@ -1,6 +1,6 @@
 import type { Delimiter } from '../delimiter';
 
-/** Bytes of UTF-8, or code units of UTF-16: what splits records is one unit in both. */
+/** Bytes of UTF-8, or code units of UTF-16: separators are one unit in both. */
 type Units = Uint8Array | Uint16Array;
 
 /** Decodes a part of the units. */
@@ -32,13 +32,13 @@ const numbersPerField = 3;
 
 /**
  * Maximum size of a record that is decoded as a whole, with its fields as slices; fields of longer records are decoded one
- * by one. In V8 a slice retains the whole text, so that callers must copy what they keep.
+ * by one. In V8 a slice retains the whole text: callers must copy texts that they keep.
  */
 const sharedTextBytes = 4 * 1024;
 
 /**
  * Returns the length of the line end at `at`; 0 when there is none, or it may be incomplete.
- * @param isLoose - as of the scanner
+ * @param isLoose - as in the scanner
  * @param isEnd - whether the units are the last of the feed
  */
 export function lineEndLength(units: Units, at: number, isLoose: boolean, isEnd: boolean): 0 | 1 | 2 {
@@ -49,9 +49,8 @@ export function lineEndLength(units: Units, at: number, isLoose: boolean, isEnd:
 }
 
 /**
- * Finds the borders of a record and its fields, as csv-parse does with `recordOptions`; if loose, lines may also end in CR alone,
- * and blanks may follow a closing quote.
- *
+ * Finds the borders of a record and its fields, as csv-parse does with `recordOptions`. In loose reading, lines may also end in CR
+ * alone, and blanks may follow a closing quote.
  * It takes a fifth of the parser's time or less, and decodes fields on demand. An incomplete scan resumes with more units. One
  * scanner is reused for all records.
  */
@@ -78,7 +77,7 @@ export class RecordScanner<Kind extends Units = Buffer> {
   /** End of the last record, line end included. */
   next = 0;
   fieldCount = 0;
-  /** Line ends within the record, as they end lines: LF and CRLF, loosely CR too. */
+  /** Line ends within the record: LF and CRLF, in loose reading CR too. */
   lineBreaks = 0;
   /** Whether text follows a closing quote. */
   misquoted = false;
@@ -119,7 +118,7 @@ export class RecordScanner<Kind extends Units = Buffer> {
   }
 
   /**
-   * Starts or resumes the scan. Between calls the caller may move the units (and `start`), and discard those before
+   * Starts or resumes the scan. Between calls the caller may move the units (and `start`), and discard units before
    * `position`.
    * @param isEnd - whether the units are the last of the feed
    */
@@ -179,7 +178,7 @@ export class RecordScanner<Kind extends Units = Buffer> {
         if (units[follows] === carriageReturn && follows + 1 === length && !isEnd) {
           return this.pause(closing, fieldStart, mode, quoting, seen);
         }
-        // The rest of the field is read as one without quotes.
+        // The rest of the field is read as unquoted.
         this.misquoted = true;
         quoting = tail;
         at = closing + 1;
@@ -206,7 +205,7 @@ export class RecordScanner<Kind extends Units = Buffer> {
         return this.endRecord(at, at + lineEnd, seen);
       }
       if (at + 1 >= length && !isEnd) return this.pause(at, fieldStart, mode, quoting, seen);
-      // A CR that ends no line.
+      // This CR ends no line.
       at++;
     }
   }
@@ -217,7 +216,7 @@ export class RecordScanner<Kind extends Units = Buffer> {
   }
 
   /**
-   * Decodes a wanted field; undefined where the record has fewer fields. Copy it to keep it.
+   * Decodes a wanted field; undefined if the record has fewer fields. Copy it to keep it.
    * @param within - only if the field ends within this many units of the record
    */
   field(position: number, within = Infinity): string | undefined {

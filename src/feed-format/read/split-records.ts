@@ -2,23 +2,22 @@ import type { Delimiter } from '../delimiter';
 import { trimText } from '../text';
 import { RecordScanner, UnclosedQuote } from './scan-record';
 
-/** Units that are kept at first, of the record that is not complete. */
+/** Initial capacity for the incomplete record, in units. */
 const unitsAtFirst = 64 * 1024;
 
 /**
- * Splits a text into its records, by the scanner that a run splits a feed by. Lines of white space are left out.
- *
- * Texts can be long and come in pieces, so that nothing is kept but the record that is not complete yet.
+ * Splits a text into its records, with the scanner of a run. Omits lines of white space.
+ * Texts can be long, and arrive in chunks: only the incomplete record is kept.
  */
 export class RecordSplitter {
   private readonly scanner: RecordScanner<Uint16Array>;
-  /** The record that is not complete yet, and a piece. */
+  /** The incomplete record, and a chunk. */
   private text = '';
-  /** Its UTF-16 code units; the array is reused, and longer. */
+  /** Its UTF-16 code units; the array is reused, and may be longer. */
   private units = new Uint16Array(unitsAtFirst);
   private isWithinRecord = false;
 
-  /** @param isLoose - as of a feed with a format: lines also end in CR alone, and blanks may follow a closing quote */
+  /** @param isLoose - as for a feed with a format: lines also end in CR alone, and blanks may follow a closing quote */
   constructor(
     readonly delimiter: Delimiter,
     isLoose: boolean,
@@ -27,7 +26,7 @@ export class RecordSplitter {
     this.scanner = new RecordScanner(delimiter, Infinity, isLoose, decode);
   }
 
-  /** Returns the cells of the records that are complete with this piece. @throws UnclosedQuote at the end of the text */
+  /** Returns the cells of the records that this chunk completes. @throws UnclosedQuote at the end of the text */
   split(piece: string, isEnd: boolean): string[][] {
     const { scanner } = this;
     const units = this.append(piece);
@@ -50,7 +49,7 @@ export class RecordSplitter {
     return records;
   }
 
-  /** Appends a piece to the record that is not complete. */
+  /** Appends a chunk to the incomplete record. */
   private append(piece: string): Uint16Array {
     const kept = this.text.length;
     this.text += piece;
@@ -60,7 +59,7 @@ export class RecordSplitter {
       larger.set(this.units.subarray(0, kept));
       this.units = larger;
     }
-    // The piece only: a joined text is slow to read by its characters.
+    // The chunk only: a joined text is slow to read by its characters.
     for (let at = 0; at < piece.length; at++) this.units[kept + at] = piece.charCodeAt(at);
     return this.units.subarray(0, length);
   }

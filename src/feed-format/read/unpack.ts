@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createGunzip, type Gunzip } from 'node:zlib';
 
-/** The file is named like gzip or begins like it, but not both, or it is broken. */
+/** The file has the name or the first bytes of gzip, but not both, or it is broken. */
 export class MalformedGzip extends Error {
   constructor(options?: ErrorOptions) {
     super('Malformed gzip file.', options);
@@ -22,8 +22,8 @@ export function isGzipName(fileName: string): boolean {
 
 /**
  * Unpacks a gzip file of one or more members, and passes any other file through. Leaves the source open when it fails.
- * @param isNamedGzip - whether the name says gzip; absent: the name was checked before
- * @throws MalformedGzip; whatever `source` throws
+ * @param isNamedGzip - whether the file has the name of a gzip file; absent: the name was checked before
+ * @throws MalformedGzip; errors of `source`
  */
 export async function* unpack(
   source: AsyncIterator<Buffer, unknown>,
@@ -52,7 +52,7 @@ const chunkSize = 64 * 1024;
 async function* gunzip(first: Buffer, source: AsyncIterator<Buffer, unknown>): AsyncGenerator<Buffer> {
   const stream = createGunzip({ chunkSize });
   const written = { bytes: 0, isAll: false };
-  // Its errors destroy the stream. It is not waited for: the source may be slow.
+  // Its errors destroy the stream. Not awaited: the source may be slow.
   void writeTo(stream, first, source, written);
   try {
     for await (const chunk of stream) yield chunk as Buffer;
@@ -60,7 +60,7 @@ async function* gunzip(first: Buffer, source: AsyncIterator<Buffer, unknown>): A
     const isBroken = (error as NodeJS.ErrnoException).code?.startsWith('Z_');
     throw isBroken ? new MalformedGzip({ cause: error }) : error;
   }
-  // Zeros behind the last member end the stream early.
+  // Zeros after the last member end the stream early.
   if (!written.isAll || stream.bytesWritten !== written.bytes) throw new MalformedGzip();
 }
 
@@ -72,7 +72,7 @@ async function writeTo(
   written: { bytes: number; isAll: boolean },
 ): Promise<void> {
   const closed = once(stream, 'close');
-  // An error of the stream is that of its reader.
+  // The reader of the stream gets its errors.
   closed.catch(() => undefined);
   try {
     for (let chunk = first; !stream.destroyed;) {

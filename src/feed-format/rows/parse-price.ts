@@ -6,13 +6,12 @@ import { trimText } from '../text';
 const plainPrice = /^\d{1,12}(?:\.\d{1,4})?$/;
 const priceGrammar = new RegExp(columnFormat('price').grammar!);
 const wholeDigitsMax = 12;
-/** Only zeros may follow. */
+/** Maximum number of decimals; only zeros may follow. */
 const decimalsMax = 4;
 
 /**
  * Parses a price by the published grammar.
- * @returns the amount as a decimal text that PostgreSQL reads exactly, and the currency of an ISO code; undefined for
- * anything else
+ * @returns the amount as a decimal text that PostgreSQL reads exactly, and the currency of an ISO code; undefined for any other text
  */
 export function parsePrice(text: string): { amount: string; currency?: string } | undefined {
   if (plainPrice.test(text)) return { amount: text };
@@ -56,7 +55,7 @@ const commaMessages: Record<PriceFault, string> = {
 };
 
 /**
- * Says why a text is no price, for people.
+ * Formats why a text is no price, for people.
  * @param text - the trimmed cell
  * @param hasDecimalComma - whether prices of the file have a decimal comma
  */
@@ -64,7 +63,7 @@ export function priceMessage(text: string, hasDecimalComma: boolean): string {
   return (hasDecimalComma ? commaMessages : pointMessages)[priceFault(text, hasDecimalComma)];
 }
 
-/** A longer text is no price with a fault. */
+/** Maximum length of a faulty price; a longer text is something else. */
 const priceCharacters = 100;
 const minus = /^[-\u2012\u2013\u2212]|[-\u2012\u2013\u2212]$/;
 const unit = /^(?:\p{Sc}|[A-Za-z]{3})?$/u;

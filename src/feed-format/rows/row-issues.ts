@@ -32,11 +32,11 @@ export interface Fault {
   field?: ProductColumn | null;
   columnNumber?: number | null;
   value?: string | null;
-  /** A message for this value; absent: that of the code. */
+  /** A message for this value; absent: the message of the code. */
   message?: string;
 }
 
-/** Messages for people: what is wrong, and what is expected. */
+/** Messages for people: the fault, and the expected value. */
 const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = {
   missing_required: (field) => `${field} is required and must not be empty.`,
   incomplete_group: (field) =>
@@ -68,7 +68,7 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
     'A feed that was uploaded later has been loaded already; this run may have put older values over its newer ones.',
 };
 
-/** All issues of a code and field share one text: many are kept. */
+/** Messages by code and field: the kept issues share these texts. */
 const messageTexts = new Map(
   rowIssueCodes.map((code) => [
     code,
@@ -174,7 +174,7 @@ export class RowIssueLog {
     entry.count += times;
     for (const { line, row, sku, value } of first) {
       if (entry.firstRows.length >= issueFirstRows) break;
-      // A row with the same fault in two cells is shown once; the header with each of its columns.
+      // A row with the same fault in two cells is listed once; the header with each of its columns.
       if (row > 0 && entry.firstRows.at(-1)?.row === row) continue;
       entry.firstRows.push({ line, row, sku: sku && ownText(sku), value: value && ownText(value) });
     }

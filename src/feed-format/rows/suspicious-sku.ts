@@ -5,18 +5,18 @@ const textFormula = /^="[^"]*"$/;
 const textMark = /^'\d/;
 
 /**
- * A number that a spreadsheet has shortened: `1.23457E+12`, with either decimal separator. Skus such as `12E5` or `5E-10` exist: what
- * tells a spreadsheet is the plus sign, or decimals before the minus sign of two digits.
+ * A number that a spreadsheet has shortened: `1.23457E+12`, with either decimal separator. Skus such as `12E5` or `5E-10` exist: only
+ * the plus sign, or decimals before a minus sign with two digits, indicate a spreadsheet.
  */
 const exponent = /^(?:\d{1,3}(?:[.,]\d{1,15})?E\+\d{1,3}|\d[.,]\d{1,15}E-\d{2,3})$/i;
 
-/** Characters that are not shown: of no width, of text direction, soft hyphens, byte order marks, controls. */
+/** Invisible characters: zero-width, text direction, soft hyphens, byte order marks, controls. */
 const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cc}]/u;
 
-/** Few, and many issues are kept. */
+/** Messages by character: few texts, as many issues are kept. */
 const invisibleMessages = new Map<string, string>();
 
-/** Says why a sku is suspicious, for people; undefined: it is not. A NUL is an error of its own. */
+/** Formats why a sku is suspicious, for people; undefined: it is not. A NUL is an error with its own code. */
 export function suspicionOf(sku: string): string | undefined {
   if (textFormula.test(sku))
     return "sku is a spreadsheet's text formula, and is stored as it is. Write it without = and quotes.";

@@ -14,13 +14,13 @@ import { isLongerThan, trimText } from '../text';
 /** Cleaned values of a row; null is an empty cell or a missing column. The price is a decimal text. */
 export type ProductValues = Record<ProductColumn, string | null>;
 
-/** Value of a cell that leaves the stored one alone, in mode `update`: no cleaned text is empty, and no price is NaN. */
+/** Value of a cell that keeps the stored one, in mode `update`: no cleaned text is empty, and no price is NaN. */
 export const keptValue = (column: ProductColumn) => (column === 'price' ? 'NaN' : '');
 
 /** Values of a valid row; without a name, and with `keptValue`, only in mode `update`. */
 export type LoadableValues = ProductValues & { sku: string };
 
-/** Result of a row: values, perhaps with warnings, or the issues for which it is skipped: errors, or `repeated_header`. */
+/** Result of a row: values, perhaps with warnings, or the issues that skip it: errors, or `repeated_header`. */
 export type RowOutcome =
   { values: LoadableValues; issues?: RowIssue[] } | { values?: undefined; issues: RowIssue[] };
 
@@ -90,10 +90,9 @@ function cellIssue(
 }
 
 /**
- * Lists the skus that a skipped record may name, so that it protects their products from being withdrawn.
- *
+ * Lists the skus that a skipped record may name, to protect their products from being withdrawn.
  * In a record with too many fields, an unquoted delimiter may have shifted the sku.
- * @returns undefined if the record cannot be split into cells, or its sku is that of a group without one
+ * @returns undefined if the record cannot be split into cells, or its sku belongs to a group whose beginning is unknown
  */
 export function namedSkus(record: FeedRecord, header: FeedHeader): string[] | undefined {
   if (record.repeatsHeader) return [];
@@ -115,7 +114,7 @@ function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
   return { issues: [rowIssue(record, null, { ...fault, value })] };
 }
 
-/** Tells whether a record has a price, of one without issues. */
+/** Tells whether a record without issues has a price. */
 export const hasPrice = (record: FeedRecord, header: FeedHeader): boolean =>
   cleanCell(record, header, 'price') !== null;
 
@@ -183,7 +182,7 @@ function checkMoney(values: ProductValues, faults: FieldFault[]): void {
   values.currency ??= price.currency ?? null;
 }
 
-/** Checks for a sku that the next export of the same products may write differently: they would become other products. */
+/** Warns of a sku that the next export of the same products may write differently: they would become other products. */
 function checkSku({ sku }: ProductValues, faults: FieldFault[]): void {
   const message = sku === null ? undefined : suspicionOf(sku);
   if (message !== undefined) faults.push({ code: 'suspicious_sku', field: 'sku', message });

@@ -36,9 +36,9 @@ interface Reading {
 }
 
 /**
- * Finds the cells because of which a row was skipped. Issues name them too, but only the first ones of a run are kept.
- * @param codes - those of the row, in a file of rejects
- * @returns positions, ascending; none where the row could not be split
+ * Finds the cells that caused a row to be skipped. Issues name them too, but only the first issues of a run are kept.
+ * @param codes - of the row, in a file of rejects
+ * @returns positions, ascending; none if the row could not be split
  */
 export function faultyCells(codes: readonly string[], row: readonly string[], reading: Reading): number[] {
   const { columns, mode, definition, width } = reading;

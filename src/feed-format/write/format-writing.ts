@@ -10,7 +10,7 @@ import type { Delimiter } from '../delimiter';
 /** Values of a product as texts, cleaned; null: none. */
 export type WrittenValues = Record<ProductColumn, string | null>;
 
-/** What the format cannot say: it would be read back as another value. */
+/** A value that the format cannot express: it would be read back as another value. */
 export class UnwritableValue {
   constructor(
     readonly column: ProductColumn,
@@ -20,7 +20,6 @@ export class UnwritableValue {
 
 /**
  * Writes products as a file of a format, which reads it back with the same values.
- *
  * A column is written under its first name; a join into its first column; of several words for an availability, the first one.
  * Without a column for the currency, it follows the price. Records must be written in their order.
  */
@@ -28,7 +27,7 @@ export class FormatWriter {
   private readonly headers: string[] = [];
   private readonly positions: [column: ProductColumn, position: number][];
   private readonly fieldCount: number;
-  /** Our words of an availability to theirs. */
+  /** Words of the format by standard words for an availability. */
   private readonly words: ReadonlyMap<string, string>;
   private readonly reading: FormatReading;
   private readonly delimiter: Delimiter;
@@ -43,7 +42,7 @@ export class FormatWriter {
     const words = Object.entries(definition.availability ?? {}).map(
       ([theirs, ours]) => [ours, theirs] as const,
     );
-    // Of equal keys, the last one stays.
+    // For equal keys, the last one stays.
     this.words = new Map(words.reverse());
     const names = this.headers.map(comparable);
     const hasHeaderRow = definition.header !== false;
@@ -56,10 +55,10 @@ export class FormatWriter {
     this.reading = new FormatReading(resolved);
   }
 
-  /** Returns what precedes the records: the lines that are skipped, blank, and the header row, if the format has one. */
+  /** Returns the text before the records: the skipped lines, blank, and the header row, if the format has one. */
   beginning(): Buffer {
     const { skip_lines: skipped = 0, encoding, header } = this.definition;
-    // Spreadsheets know UTF-16 by its mark only.
+    // Spreadsheets recognize UTF-16 only by its mark.
     const mark = encoding?.startsWith('utf-16') ? markCharacter : '';
     const row = header === false ? '' : this.text([this.headers]);
     return encodeText(mark + '\n'.repeat(skipped) + row, encoding);
@@ -85,14 +84,14 @@ export class FormatWriter {
     return cells;
   }
 
-  /** Returns the cells of a product, whatever they would be read as. */
+  /** Returns the cells of a product, even if they are not read back as the same values. */
   cells(values: WrittenValues): string[] {
     const cells = new Array<string>(this.fieldCount).fill('');
     for (const [column, position] of this.positions) cells[position] = this.textOf(values, column) ?? '';
     return cells;
   }
 
-  /** Writes records, as they are encoded. */
+  /** Formats and encodes records. */
   records(records: string[][]): Buffer {
     return encodeText(this.text(records), this.definition.encoding);
   }
@@ -104,7 +103,7 @@ export class FormatWriter {
     return this.definition.decimal_separator === ',' ? (price?.replace('.', ',') ?? null) : price;
   }
 
-  /** Returns what is to be read back: the price with its currency, where that has no column. */
+  /** Returns the value to be read back: the price with its currency if that has no column. */
   private expected(values: WrittenValues, column: ProductColumn): string | null {
     const { price, currency } = values;
     if (column !== 'price' || price === null || currency === null || this.definition.columns.currency)
@@ -112,7 +111,7 @@ export class FormatWriter {
     return `${price} ${currency}`;
   }
 
-  /** Finds the position of a column, and adds its header. @returns undefined where no cell has the column */
+  /** Finds the position of a column, and adds its header. @returns undefined if no cell has the column */
   private placeOf({ from, join, position }: ColumnSource = {}): number | undefined {
     if (position !== undefined) return position - 1;
     const [header] = from ?? join ?? [];
@@ -121,7 +120,7 @@ export class FormatWriter {
     return known === -1 ? this.headers.push(header) - 1 : known;
   }
 
-  /** A line break of any kind is within quotes. */
+  /** Formats records; quotes a line break of any kind. */
   private text(records: string[][]): string {
     return stringify(records, { delimiter: this.delimiter, quoted_match: /[\r\n]/ });
   }

@@ -9,16 +9,16 @@ export interface RejectsHead {
   delimiter: Delimiter;
   /** Blank lines before the header row. */
   skippedLines: number;
-  /** Generated columns, then those of the feed; positions as names where its format has no header row. */
+  /** Generated columns, then the columns of the feed; positions as names if its format has no header row. */
   header: string[];
-  /** Number of generated columns, which come first; more than those of one report in rejects of rejects. */
+  /** Number of generated columns at the beginning; rejects of rejects have more than one report's. */
   generated: number;
 }
 
-/** Thrown for a file that is no file of rejects. */
+/** The file is no file of rejects. */
 export class NotRejects extends Error {}
 
-/** Reads a file of rejects, which says itself how it is written. It comes in pieces of its text. */
+/** Reads a file of rejects in chunks of text, and detects its notation. */
 export class RejectsReader {
   /** Known with the first row. */
   head: RejectsHead | undefined;
@@ -29,7 +29,7 @@ export class RejectsReader {
   /** @param formatName - the format of the feed; null: none */
   constructor(private readonly formatName: string | null) {}
 
-  /** Returns the rows that are complete with this piece. @throws NotRejects; UnclosedQuote at the end */
+  /** Returns the rows that this chunk completes. @throws NotRejects; UnclosedQuote at the end */
   read(piece: string, isEnd: boolean): string[][] {
     const records = this.splitter ? this.splitter.split(piece, isEnd) : this.begin(piece, isEnd);
     if (!this.head && records.length > 0) this.head = this.headOf(records.shift()!);
@@ -64,18 +64,18 @@ export class RejectsReader {
 export const statedCharset = (contentType = '') => /charset=([^;]+)/i.exec(contentType)?.[1] ?? 'utf-8';
 
 const openingPattern = /^([\r\n]*)"?_line"?([,;\t|])/;
-/** Characters of the first name with quotes and its delimiter. */
+/** Length of the first name with quotes and its delimiter. */
 const openingMax = 8;
 
 /**
- * Writes corrected rows as a file that loads by the format of their feed, as UTF-8: a byte order mark precedes the encoding of a
- * format. A row that had lost against a later one of its sku is loaded, because it was corrected.
+ * Formats corrected rows as a file that loads by the format of their feed, as UTF-8: a byte order mark overrides the encoding of a
+ * format. A row that a later one of its sku had superseded is loaded, because it was corrected.
  */
 export function mendedFile({ delimiter, skippedLines, header }: RejectsHead, rows: string[][]): string {
   const codes = reportColumns.indexOf('_codes');
   const records = rows.map((row) => {
     const cells = row.map((cell, at) => (at === codes && isSuperseded(cell) ? '' : cell));
-    // Cells that were emptied because they were too many.
+    // Surplus cells that were emptied.
     while (cells.length > header.length && cells.at(-1) === '') cells.pop();
     return cells;
   });
@@ -92,11 +92,11 @@ export function recordText(cells: readonly string[], delimiter: string): string 
 type Feed = components['schemas']['Feed'];
 type Format = components['schemas']['Format'];
 
-/** Why corrected rows of a feed can be read in another way than it was: its format was saved again since, or is gone. */
+/** Why corrected rows may be read differently from their feed: its format was saved again, or is gone. */
 export type FormatChange = 'saved' | 'gone';
 
 /**
- * Tells what has become of the format of a feed, by whose name its corrected rows are read.
+ * Tells whether the format of a feed, which its corrected rows name, has changed.
  * @param format - of this name, if there is one
  */
 export function formatChange(
@@ -105,13 +105,13 @@ export function formatChange(
 ): FormatChange | undefined {
   if (format_name === null) return undefined;
   if (!format) return 'gone';
-  // A format that was uploaded with the feed has its time; a built-in one has none.
+  // A partner's format has a time; a built-in one has none.
   return format.updated_at !== null && format.updated_at > uploaded_at ? 'saved' : undefined;
 }
 
 /**
- * Returns the fields with which corrected rows of a feed are uploaded: they are not the whole catalog. A collection that the feed
- * did not name is not named, so that no product moves.
+ * Returns the form fields for an upload of a feed's corrected rows: they are not the whole catalog. Names no collection that the feed
+ * did not name, so that no product moves.
  */
 export function mendedFields({
   format_name,
@@ -119,7 +119,7 @@ export function mendedFields({
   collection,
 }: Pick<Feed, 'format_name' | 'mode' | 'collection'>) {
   return {
-    // The format that the partner has saved as its default since would read the rows in another way.
+    // A default format that the partner has saved since would read the rows differently.
     format: format_name ?? 'standard',
     mode: mode === 'replace' ? ('upsert' as const) : mode,
     ...(collection !== null && { collection }),
