@@ -1299,7 +1299,7 @@ export interface components {
          */
         MaxSkippedPercent: number | null;
         /**
-         * @description The run fails, and changes nothing, if more than this percentage of the prices that it changes are at five times or a fifth of what they were, or beyond, in the same currency. Null: no limit.
+         * @description The run fails, and changes nothing, if more than this percentage of the changed prices rise or fall by a factor of five or more in the same currency. Null: no limit.
          * @example 20
          */
         MaxPriceJumpPercent: number | null;
@@ -2801,17 +2801,17 @@ export interface components {
          *       `product_name` or could not be read. Fill the cell, or correct the rows above; the rows of a group must follow
          *       each other. Example: `mug,,Big,MUG-B`
          *     - `invalid_price` (error): The price does not follow the price grammar. The message says what is wrong:
-         *       another decimal separator than that of the file, a negative price, a word, a fifth decimal, an unknown currency.
+         *       a decimal separator that the file does not use, a negative price, a word, a fifth decimal, an unknown currency.
          *       An empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
          *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
-         *     - `currency_conflict` (error): The price names another currency than the row's `currency`. Make both the same,
+         *     - `currency_conflict` (error): The currency in the price differs from the row's `currency`. Make both the same,
          *       or name the currency once. Example: `LAMP-1,Head lamp,USD 24.50,EUR`
          *     - `too_many_fields` (error): The row has more fields than the header. Put quotes around values that contain the
          *       delimiter. Example: `LAMP-1,Head lamp, red`
          *     - `value_too_long` (error): A value is longer than its column allows (sku, brand 255; product_name, category
          *       1,000; availability 100; description 65,535 characters), or the row is longer than 512 KiB; `field` is null
-         *       then. Shorten the value; a row of that size may have a quote too many. Example: `LAMP-1,Head lamp,AAA… (256
+         *       then. Shorten the value; a row of that size often has an unclosed quote. Example: `LAMP-1,Head lamp,AAA… (256
          *       times)`
          *     - `invalid_character` (error): A value contains a NUL character. Remove the character; the file may be UTF-16,
          *       or a broken export. Example: `LAMP-1,Head␀lamp`
@@ -2819,17 +2819,17 @@ export interface components {
          *       `LAMP-1,"Head" lamp`
          *     - `duplicate_sku` (error): A later valid row of the same feed has the same sku; the last one wins. Keep one
          *       row per sku. Example: `LAMP-1,Head lamp` and then `LAMP-1,Head lamp 2`
-         *     - `superseded_row` (error): The file has the columns `_line` and `_codes` of skipped rows, and this one was
-         *       skipped for `duplicate_sku` alone: a later row had won. Leave the row out; to load it nevertheless, empty its
+         *     - `superseded_row` (error): The file has the columns `_line` and `_codes` of skipped rows, and this row was
+         *       skipped only for `duplicate_sku`: a later row was used. Leave the row out; to load it nevertheless, empty its
          *       `_codes`. Example: `2,duplicate_sku,LAMP-1,Head lamp`
          *     - `unknown_sku` (error): The feed has mode `update`, and the partner has no product with this sku. Correct the
          *       sku, or load the product by a feed with mode `upsert`. Example: `LAMP-9,24.50`
          *     - `suspicious_sku` (warning): The sku looks damaged: a spreadsheet's text formula (`="0042"`), apostrophe
-         *       (`'0042`) or exponent (`1.23457E+12`), or invisible characters. It is stored as it is, and an undamaged file makes another product.
-         *       Export the column as text, without invisible characters. Withdraw the product with the wrong sku. Example:
-         *       `1.23457E+12,Head lamp`
-         *     - `repeated_header` (warning): The row repeats the header, as in files that were joined. It is skipped all the
-         *       same. Remove the row, or ignore the warning. Example: `LAMP-1,Head lamp` and then `sku,product_name`
+         *       (`'0042`) or exponent (`1.23457E+12`), or invisible characters. It is stored unchanged; a corrected file
+         *       creates another product. Export the column as text, without invisible characters. Withdraw the product with
+         *       the wrong sku. Example: `1.23457E+12,Head lamp`
+         *     - `repeated_header` (warning): The row repeats the header, as in joined files. It is skipped.
+         *       Remove the row, or ignore the warning. Example: `LAMP-1,Head lamp` and then `sku,product_name`
          *     - `unknown_availability` (warning): Unknown availability: the value is stored, but the product cannot be
          *       ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable,
          *       sold_out or discontinued; or map the word in `availability` of a format. Example: `LAMP-1,Head lamp,ask us`
@@ -2838,9 +2838,8 @@ export interface components {
          *     - `unknown_column` (warning): The header has an unknown column; its cells are ignored. Reported once, on the
          *       header. Rename the column to a column of the format, or remove it. Names that begin with `_` are not
          *       reported. Example: `LAMP-1,Lamp,Head lamp`
-         *     - `price_jump` (warning): At least ten products, and 5 % of those whose price the run changed, are at five times or
-         *       a fifth of their price, or beyond, in the same currency. Reported once, on the header. Check decimal separator and
-         *       currency. `max_price_jump_percent` of an upload fails such a run; revert a run that was wrong. Example:
+         *     - `price_jump` (warning): At least ten prices, and 5 % of all changed prices, rose or fell by a factor of five
+         *       or more in the same currency. Reported once, on the header. Check decimal separator and currency. `max_price_jump_percent` of an upload fails such a run; revert a run that was wrong. Example:
          *       `LAMP-1,Head lamp,24.50`
          *     - `older_feed` (warning): A later feed of the partner was loaded before; this run may have replaced its values
          *       with older ones. Reported once, on the header. Run the later feed again to restore its values. Example:
@@ -3704,7 +3703,7 @@ export interface components {
              *           "invalid_currency",
              *           "invalid_character"
              *         ],
-             *         "description": "The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.",
+             *         "description": "The currency of the price, an active ISO 4217 code of money, not of metals or units of account, nor XTS or XXX.",
              *         "example": "EUR"
              *       }
              *     ]
@@ -3773,7 +3772,7 @@ export interface components {
             codes: components["schemas"]["RowIssueCode"][];
             /**
              * @description What the column is for.
-             * @example The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.
+             * @example The currency of the price, an active ISO 4217 code of money, not of metals or units of account, nor XTS or XXX.
              */
             description: string;
             /**
@@ -3987,12 +3986,12 @@ export interface components {
             suggested_format: components["schemas"]["SuggestedFormat"];
             draft_format: components["schemas"]["DraftFormat"];
             /**
-             * @description What the file does not tell; empty where `suggested_format` is there.
+             * @description Questions about the file; empty where `suggested_format` is there.
              * @example [
              *       {
              *         "about": "price",
              *         "code": "unsure_column",
-             *         "message": "No column certainly has the price.",
+             *         "message": "No column is clearly the price.",
              *         "choices": [
              *           {
              *             "label": "The price is \"RRP\"",
@@ -4049,7 +4048,7 @@ export interface components {
              *         "message": "The file does not name the currency of its prices. Orders of products without a currency use USD.",
              *         "choices": [
              *           {
-             *             "label": "All prices are in one currency, which you name",
+             *             "label": "All prices are in one currency: name it",
              *             "changes": {
              *               "columns": {
              *                 "currency": {
@@ -4219,7 +4218,7 @@ export interface components {
          * @example {
          *       "about": "price",
          *       "code": "unsure_column",
-         *       "message": "No column certainly has the price.",
+         *       "message": "No column is clearly the price.",
          *       "choices": [
          *         {
          *           "label": "Leave the price out",
@@ -4239,7 +4238,7 @@ export interface components {
             code: components["schemas"]["DoubtCode"];
             /**
              * @description What is in doubt, for people.
-             * @example No column certainly has the price.
+             * @example No column is clearly the price.
              */
             message: string;
             /**
@@ -6649,7 +6648,7 @@ export interface operations {
                      *             "invalid_currency",
                      *             "invalid_character"
                      *           ],
-                     *           "description": "The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.",
+                     *           "description": "The currency of the price, an active ISO 4217 code of money, not of metals or units of account, nor XTS or XXX.",
                      *           "example": "EUR"
                      *         }
                      *       ],

@@ -124,7 +124,7 @@ export const runHistoryNotKept = (jobId: string, run: number) =>
 export const runNotKept = (jobId: string, run: number) =>
   new ServiceError(
     'run_not_kept',
-    `The history of run ${run} of job ${jobId} is not kept, so that it cannot be reverted.`,
+    `The history of run ${run} of job ${jobId} is not kept: the run cannot be reverted.`,
   );
 /** @param why - contains the number of the run and the remedy */
 export const runNotCompleted = (why: string) => new ServiceError('run_not_completed', why);

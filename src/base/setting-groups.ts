@@ -168,14 +168,14 @@ const retention = {
     ...integer(1, 36_500),
     unset: 'raw files are kept for ever',
     description:
-      'For how many days after upload and last run raw files are kept, at least. The last one that a partner has loaded is always kept.',
+      'For how many days after upload and last run raw files are kept, at least. The last loaded file of a partner is always kept.',
     page: 'how-to/manage-data.md#how-long-data-are-kept',
   },
   HISTORY_RETENTION_DAYS: {
     ...integer(1, 36_500),
     default: 400,
     description:
-      'For how many days after their end earlier versions of products are kept, at least. Those that the last load of a collection has ended are always kept.',
+      'For how many days after their end earlier versions of products are kept, at least. Versions that the last load of a collection ended are always kept.',
     page: 'how-to/manage-data.md#how-long-data-are-kept',
   },
 } as const satisfies Settings;

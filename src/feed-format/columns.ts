@@ -112,7 +112,7 @@ export const feedColumns = [
     type: 'text',
     maxLength: 1_000,
     cleaning: text,
-    description: 'The category; a path may use any separator but is one text to us.',
+    description: 'The category; a path may use any separator; it is stored as one text.',
     aliases: ['producttype', 'producttypes', 'categories', 'categoryname', 'department'],
     example: 'Camping/Tents',
   },
@@ -123,7 +123,7 @@ export const feedColumns = [
     grammar: priceGrammar,
     cleaning: [...text, 'plain_decimal'],
     description:
-      'The price of one unit: optionally one currency sign or ISO 4217 code before or after; digits, or thousands in groups of three split by commas (`0,500` is none); optionally a point and 1 to 4 decimals, and zeros behind them; at most 999,999,999,999.9999. A sign is only dropped; a code gives the currency where the row has none.',
+      'The price of one unit: optionally one currency sign or ISO 4217 code before or after; digits, or groups of three digits separated by commas (not `0,500`); optionally a point and 1 to 4 decimals, followed by any zeros; at most 999,999,999,999.9999. A sign is dropped; a code is the currency of a row without one.',
     aliases: ['unitprice', 'listprice', 'retailprice', 'sellingprice'],
     example: '189.90',
   },
@@ -134,7 +134,7 @@ export const feedColumns = [
     grammar: '^[A-Z]{3}$',
     cleaning: [...text, 'upper_case'],
     description:
-      'The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.',
+      'The currency of the price, an active ISO 4217 code of money, not of metals or units of account, nor XTS or XXX.',
     aliases: ['currencycode', 'pricecurrency', 'isocurrency', 'curr'],
     example: 'EUR',
   },
@@ -145,7 +145,7 @@ export const feedColumns = [
     maxLength: 100,
     cleaning: [...text, 'lower_case', 'separators_to_underscores', 'known_spellings'],
     description:
-      'Whether the product can be had. Any word is stored; a word that we do not know cannot be ordered.',
+      'Whether the product is available. Any word is stored; a product with an unknown word cannot be ordered.',
     aliases: ['stock', 'stockstatus', 'instock', 'status', 'availabilitystatus', 'inventory'],
     example: 'in_stock',
   },

@@ -24,7 +24,7 @@ export const issueCodes = {
   incomplete_group: {
     severity: 'error',
     description:
-      'The row takes cells from the beginning of its group (`fill_down`), which has no `product_name` or could not be read.',
+      'The row takes cells from the first row of its group (`fill_down`), which has no `product_name` or could not be read.',
     remedy: 'Fill the cell, or correct the rows above; the rows of a group must follow each other.',
     example: 'Handle,Title,Option1 Value,Variant SKU\nmug,,Big,MUG-B',
   },
@@ -32,7 +32,7 @@ export const issueCodes = {
     severity: 'error',
     description: 'The price does not follow the price grammar.',
     remedy:
-      'The message says what is wrong: another decimal separator than that of the file, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored price.',
+      'The message says what is wrong: a decimal separator that the file does not use, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored price.',
     example: 'sku,product_name,price\nLAMP-1,Head lamp,"1.299,00"',
   },
   invalid_currency: {
@@ -43,7 +43,7 @@ export const issueCodes = {
   },
   currency_conflict: {
     severity: 'error',
-    description: "The price names another currency than the row's `currency`.",
+    description: "The currency in the price differs from the row's `currency`.",
     remedy: 'Make both the same, or name the currency once.',
     example: 'sku,product_name,price,currency\nLAMP-1,Head lamp,USD 24.50,EUR',
   },
@@ -57,7 +57,7 @@ export const issueCodes = {
     severity: 'error',
     description:
       'A value is longer than its column allows (sku, brand 255; product_name, category 1,000; availability 100; description 65,535 characters), or the row is longer than 512 KiB; `field` is null then.',
-    remedy: 'Shorten the value; a row of that size may have a quote too many.',
+    remedy: 'Shorten the value; a row of that size often has an unclosed quote.',
     example: `sku,product_name,brand\nLAMP-1,Head lamp,${'A'.repeat(256)}`,
   },
   invalid_character: {
@@ -81,7 +81,7 @@ export const issueCodes = {
   superseded_row: {
     severity: 'error',
     description:
-      'The file has the columns `_line` and `_codes` of skipped rows, and this one was skipped for `duplicate_sku` alone: a later row had won.',
+      'The file has the columns `_line` and `_codes` of skipped rows, and this row was skipped only for `duplicate_sku`: a later row was used.',
     remedy: 'Leave the row out; to load it nevertheless, empty its `_codes`.',
     example: '_line,_codes,sku,product_name\n2,duplicate_sku,LAMP-1,Head lamp',
   },
@@ -94,14 +94,14 @@ export const issueCodes = {
   suspicious_sku: {
     severity: 'warning',
     description:
-      'The sku looks damaged: a spreadsheet\'s text formula (`="0042"`), apostrophe (`\'0042`) or exponent (`1.23457E+12`), or invisible characters. It is stored as it is, and an undamaged file makes another product.',
+      'The sku looks damaged: a spreadsheet\'s text formula (`="0042"`), apostrophe (`\'0042`) or exponent (`1.23457E+12`), or invisible characters. It is stored unchanged; a corrected file creates another product.',
     remedy:
       'Export the column as text, without invisible characters. Withdraw the product with the wrong sku.',
     example: 'sku,product_name\n1.23457E+12,Head lamp',
   },
   repeated_header: {
     severity: 'warning',
-    description: 'The row repeats the header, as in files that were joined. It is skipped all the same.',
+    description: 'The row repeats the header, as in joined files. It is skipped.',
     remedy: 'Remove the row, or ignore the warning.',
     example: 'sku,product_name\nLAMP-1,Head lamp\nsku,product_name',
   },
@@ -128,7 +128,7 @@ export const issueCodes = {
   price_jump: {
     severity: 'warning',
     description:
-      'At least ten products, and 5 % of those whose price the run changed, are at five times or a fifth of their price, or beyond, in the same currency. Reported once, on the header.',
+      'At least ten prices, and 5 % of all changed prices, rose or fell by a factor of five or more in the same currency. Reported once, on the header.',
     remedy:
       'Check decimal separator and currency. `max_price_jump_percent` of an upload fails such a run; revert a run that was wrong.',
     example: 'sku,product_name,price\nLAMP-1,Head lamp,24.50',

@@ -50,5 +50,5 @@ export async function chooseFile(page: Page, partner: string, name: string, cont
   await page.getByLabel('Partner', { exact: true }).fill(partner);
   const file = { name, mimeType: 'text/csv', buffer: Buffer.from(content) };
   await page.setInputFiles('input[type=file]', file);
-  await page.getByRole('heading', { name: 'What this file is' }).waitFor();
+  await page.getByRole('heading', { name: 'About this file' }).waitFor();
 }

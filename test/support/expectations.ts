@@ -75,7 +75,7 @@ export const wrongLimits = (
 /** The entry of a limit that comes twice. */
 export const limitTwice = { ...notAnInteger, loc: ['query', 'limit'], input: ['5', '5'] };
 
-/** The entry of a filter that holds a NUL character. */
+/** The entry of a filter that contains a NUL character. */
 export const holdsNul = (filter: string, input: string) => ({
   type: 'string_pattern_mismatch',
   loc: ['query', filter],

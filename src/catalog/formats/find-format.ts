@@ -62,7 +62,7 @@ export function withColumns(
 const unknownFormat = (place: 'body' | 'query', input: string): ShapeError => ({
   type: 'unknown_format',
   loc: [place, 'format'],
-  msg: 'Input should be the name of a built-in format or of one of the partner',
+  msg: 'Input should be the name of a built-in format or of a format of the partner',
   input,
 });
 

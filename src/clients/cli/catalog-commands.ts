@@ -64,7 +64,7 @@ export function addCatalogCommands(program: Command, start: Start): void {
 /** Adds the commands of formats. */
 export function addFormatCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
   const formats = program.command('formats').description('describe how to read files of a partner');
-  const partner = ['--partner <NAME>', 'the partner whose format it is'] as const;
+  const partner = ['--partner <NAME>', 'the partner of the format'] as const;
   const ofFormat = (name: string, description: string) =>
     formats
       .command(name)
@@ -72,7 +72,7 @@ export function addFormatCommands(program: Command, start: Start, env: NodeJS.Pr
       .argument('<NAME>', 'the name of the format', nonEmpty('NAME'));
   formats
     .command('list')
-    .description('list the built-in formats and those of partners')
+    .description('list built-in formats and the formats of partners')
     .option('--partner <NAME>', "only this partner's own formats")
     .option('--limit <N>', 'show N formats at most', wholeNumber('--limit', 1, 100), 20)
     .option(...cursor)
@@ -80,7 +80,7 @@ export function addFormatCommands(program: Command, start: Start, env: NodeJS.Pr
       start(listFormats(options), command),
     );
   ofFormat('show', 'show the definition of a format as JSON')
-    .option('--partner <NAME>', 'the partner whose format it is; default: a built-in format')
+    .option('--partner <NAME>', 'the partner of the format; default: a built-in format')
     .action((name: string, options: Parameters<typeof showFormat>[1], command: Command) =>
       start(showFormat(name, options), command),
     );

@@ -83,7 +83,7 @@ export function feedProgram(
 function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
   const file = () =>
     new Argument('<FILE>', 'a CSV file, - for standard input').argParser(inCallersFolder(env));
-  const partner = ['--partner <NAME>', 'the partner whose feed it is'] as const;
+  const partner = ['--partner <NAME>', 'the partner of the feed'] as const;
   program
     .command('upload')
     .description('upload a CSV file, load it and show the result')
@@ -92,7 +92,7 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .option('--no-run', 'only store the file')
     .option(...format)
     .option('--mode <MODE>', 'upsert, replace (withdraw what the file lacks) or update (known products only)')
-    .option('--collection <NAME>', 'move its products to this part of their catalog')
+    .option('--collection <NAME>', 'move its products to this collection of the catalog')
     .option('--max-skipped-percent <N>', 'fail if more rows than this percentage are skipped')
     .option(
       '--max-price-jump-percent <N>',
@@ -114,7 +114,7 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .option('--save <NAME>', 'save the suggested format as a format of the partner')
     .option(
       '--answer <ANSWER>',
-      'ABOUT=NUMBER, or ABOUT=NUMBER:VALUE: answer what is in doubt by the number of a choice; repeatable',
+      'ABOUT=NUMBER, or ABOUT=NUMBER:VALUE: answer a question about the file by the number of a choice; repeatable',
       collect,
     )
     .option(...firstIssues)
@@ -230,7 +230,7 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
     )
     .option(
       '--encoding <ENCODING>',
-      'the encoding of FILE; default: by its byte order mark, or UTF-8 or that of the rejects',
+      'the encoding of FILE; default: by its byte order mark, else UTF-8 or the encoding of the rejects',
     )
     .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
     .action((jobId: string, path: string, options: Parameters<typeof uploadMended>[2], command: Command) =>
@@ -240,7 +240,7 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
 
 const format: [string, string] = [
   '--format <NAME>',
-  "read the file by a built-in format, or by one of the partner; default: the partner's format named default",
+  "read the file by a built-in format or a format of the partner; default: the partner's format named default",
 ];
 const strict: [string, string] = ['--strict', `exit with ${exitCodes.rowsSkipped} when rows were skipped`];
 const firstIssues: [string, string, (text: string) => number, number] = [

@@ -120,7 +120,7 @@ export class Service {
   }
 
   private brokenOff(what: string): string {
-    return `Part of ${what} was sent before the connection broke; standard input cannot be read again.`;
+    return `Part of ${what} was sent before the connection was interrupted; standard input cannot be read again.`;
   }
 
   /** @returns the response, or the error of the network. @throws errors that are not retried */
@@ -184,7 +184,7 @@ function detailsOf({ status, headers, body }: ServiceResponse): FailureDetails {
 function saveFailure(error: Error): Failure {
   return error instanceof Failure
     ? error
-    : new Failure(exitCodes.unavailable, `The download broke off: ${reasonOf(error)}.`);
+    : new Failure(exitCodes.unavailable, `The download was interrupted: ${reasonOf(error)}.`);
 }
 
 /** An AggregateError of several addresses has no message. */

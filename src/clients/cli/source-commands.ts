@@ -11,7 +11,7 @@ export function addSourceCommands(program: Command, start: Start, env: NodeJS.Pr
       .command(command)
       .description(description)
       .argument('<NAME>', 'the name of the source', nonEmpty('NAME'))
-      .requiredOption('--partner <NAME>', 'the partner whose source it is');
+      .requiredOption('--partner <NAME>', 'the partner of the source');
   sources
     .command('list')
     .description('list sources with their state')

@@ -29,7 +29,7 @@ interface RejectsFile {
   rows: string[][];
 }
 
-/** A corrected file, whose rows are in memory; without an encoding, it has that of its byte order mark, or UTF-8 or that of the rejects. */
+/** A corrected file, whose rows are in memory; without an encoding, it has that of its byte order mark, else UTF-8 or the encoding of the rejects. */
 interface CorrectedFile {
   path: string;
   encoding?: string;
@@ -143,7 +143,7 @@ async function readCorrected(
     return read;
   } catch (error) {
     if (error instanceof NotRejects)
-      throw wrong('is no file of rejects: its first columns are not _line, _codes and _messages.');
+      throw wrong('is not a file of rejects: its first columns are not _line, _codes and _messages.');
     if (error instanceof UnclosedQuote) throw wrong('is not CSV: a quote is never closed.');
     if (error instanceof RangeError) throw new UsageFailure(`Unknown encoding: ${printable(encoding!)}.`);
     if ((error as { code?: string }).code === 'ERR_ENCODING_INVALID_ENCODED_DATA')
@@ -178,12 +178,14 @@ async function readRows(
 function editedRows(jobId: string, corrected: RejectsFile, rejects: RejectsFile): string[][] {
   const names = rejects.head.header;
   if (names.some((name, at) => corrected.head.header[at]?.trim() !== name.trim()))
-    throw new UsageFailure('The columns of the file are not those of the skipped rows, in their order.');
+    throw new UsageFailure(
+      'The columns of the file differ from the columns of the skipped rows, or are in another order.',
+    );
   const skipped = new Map(rejects.rows.map((row) => [lineOf(row), row]));
   const foreign = corrected.rows.find((row) => !skipped.has(lineOf(row)));
   if (foreign) {
     const problem = `The last run of job ${jobId} has not skipped line ${lineOf(foreign)}`;
-    const remedy = 'download the rejects again, and correct those.';
+    const remedy = 'download the rejects again, and correct them.';
     throw new Failure(exitCodes.refused, printable(`${problem}: ${remedy}`));
   }
   const edited = corrected.rows.filter((row) => contentOf(row) !== contentOf(skipped.get(lineOf(row))!));

@@ -47,7 +47,7 @@ export function gzipHint(
   { hasFormat, isText }: { hasFormat: boolean; isText: boolean },
 ): FileHint | null {
   if (gzip === 'broken') {
-    return { code: 'gzip', message: 'This gzip file is broken or not complete: pack the CSV file again.' };
+    return { code: 'gzip', message: 'This gzip file is damaged or incomplete: compress the CSV file again.' };
   }
   if (gzip !== 'packed' || hasFormat || !isText) return null;
   return { code: 'gzip', message: 'This is a gzip file: name a format in the upload, or unpack it first.' };

@@ -49,8 +49,8 @@ export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined 
   const [first] = rivals as [Column];
   const named = rivals.slice(0, choicesMax);
   if (doubt === 'repeated' && named.length === 1) {
-    const message = `Several rows have the same ${quoted(first.header)}. Rows of one product in other languages or shops are not to be loaded over it.`;
-    const label = `Of rows with the same ${quoted(first.header)}, the last one counts`;
+    const message = `Several rows have the same ${quoted(first.header)}. Rows in other languages or for other shops would overwrite each other.`;
+    const label = `Use the last row with the same ${quoted(first.header)}`;
     return {
       about: 'rows',
       code: 'repeated_sku',
@@ -61,7 +61,7 @@ export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined 
   const message =
     doubt === 'repeated'
       ? `Several rows have the same ${quoted(first.header)}.`
-      : 'Several columns may have the sku, and are different in nearly all rows.';
+      : 'Several columns could be the sku: their values differ in nearly all rows.';
   return {
     about: 'sku',
     code: doubt === 'repeated' ? 'repeated_sku' : 'several_columns',
@@ -91,7 +91,7 @@ export function quoteDoubt(columns: readonly Column[]): FormatDoubt | undefined 
   return {
     about: 'quote',
     code: 'quotes_in_cells',
-    message: `Some cells in ${quoted(column.header)} are in quotes that do not follow the delimiter at once: they are loaded with the quotes.`,
+    message: `Some cells in ${quoted(column.header)} have quotes that do not directly follow the delimiter: they are loaded with the quotes.`,
     choices: [choice('The quotes are part of the cells', {})],
   };
 }
@@ -103,9 +103,9 @@ export function priceDoubt(
 ): FormatDoubt | undefined {
   if (!doubt) return undefined;
   const messages = {
-    several: 'Several columns may have the price.',
-    unsure: 'No column certainly has the price.',
-    unnamed: 'No column is named as the price, but a column of numbers may be it.',
+    several: 'Several columns could be the price.',
+    unsure: 'No column is clearly the price.',
+    unnamed: 'No column has a name for prices, but a column of numbers could be the price.',
   };
   const codes = { several: 'several_columns', unsure: 'unsure_column', unnamed: 'unnamed_column' } as const;
   return {
@@ -128,7 +128,7 @@ export function decimalDoubt(column: Column, reading: PriceReading): FormatDoubt
   if (!reading.doubt) return undefined;
   const message =
     reading.doubt === 'ambiguous'
-      ? `The prices in ${quoted(column.header)} have thousands or three decimals.`
+      ? `The prices in ${quoted(column.header)} have a separator of thousands, or three decimals.`
       : `Some prices in ${quoted(column.header)} have a decimal comma, others a decimal point.`;
   return {
     about: 'decimal_separator',
@@ -154,7 +154,7 @@ function priceChoices(
   return (['.', ','] as const).map((decimal) => {
     const meaning = number
       ? `${number} means ${number.includes(decimal) ? number.replace(',', '.') : number.replace(/[.,]/, '')}`
-      : `The decimals are behind ${decimal === '.' ? 'a point' : 'a comma'}`;
+      : `The decimal separator is ${decimal === '.' ? 'a point' : 'a comma'}`;
     return choice(label ? `${label}; ${meaning}` : meaning, { columns, decimal_separator: decimal });
   });
 }
@@ -182,7 +182,7 @@ export function currencyDoubt(
     message: `The file does not name the currency of ${unknownPrices}. Orders of products without a currency use ${defaultCurrency}.`,
     choices: [
       choice(
-        `${isNamedElsewhere ? `The prices in ${listed(unknown)}` : 'All prices'} are in one currency, which you name`,
+        `${isNamedElsewhere ? `The prices in ${listed(unknown)}` : 'All prices'} are in one currency: name it`,
         { columns: { currency: constant('') } },
         '/columns/currency/value',
       ),

@@ -36,7 +36,7 @@ const pointMessages = {
     'price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.',
   negative: 'price is negative. Write a price of 0 or more.',
   noDigits:
-    'price has no digits. Leave the cell empty if there is no price, or name the word in null_values of a format.',
+    'price has no digits. Leave the cell empty if there is no price, or add the word to null_values of a format.',
   decimals: 'price has more than four decimals. Round it.',
   size: 'price is larger than 999,999,999,999.9999.',
   currency:

@@ -40,32 +40,32 @@ export interface Fault {
 const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = {
   missing_required: (field) => `${field} is required and must not be empty.`,
   incomplete_group: (field) =>
-    `${field} is filled down, but the beginning of the group lacks it or could not be read. Fill the cell, or correct the rows above.`,
+    `${field} is missing: the row takes it from the first row of its group (fill_down), which lacks it or could not be read. Fill the cell, or correct the rows above.`,
   // The reason of each is in parse-price.ts.
   invalid_price: () => 'price is not a number in the accepted form.',
   invalid_currency: () => 'currency is not an active ISO 4217 code, for example USD.',
-  currency_conflict: () => 'price names another currency than the currency column.',
+  currency_conflict: () => 'The currency in price differs from the currency column.',
   too_many_fields: () =>
-    'The row has more fields than the header. Put quotes around values that hold the delimiter.',
+    'The row has more fields than the header. Put quotes around values that contain the delimiter.',
   value_too_long: (field) =>
     field
       ? `${field} is longer than ${columnFormat(field).maxLength} characters.`
-      : `The row is longer than ${recordBytes} bytes; perhaps a quote was left open.`,
-  invalid_character: (field) => `${field} holds a NUL character.`,
+      : `The row is longer than ${recordBytes} bytes; a quote may be unclosed.`,
+  invalid_character: (field) => `${field} contains a NUL character.`,
   invalid_quoting: () => 'Text follows a closing quote. Double the quotes inside a quoted value.',
   duplicate_sku: () => 'A later valid row of this feed has the same sku; the last one is used.',
   superseded_row: () =>
     'A later row of the corrected feed has the same sku and was used instead. Leave this row out; to load it, empty its _codes.',
   unknown_sku: () => 'The partner has no product with this sku; a feed with mode update creates none.',
-  suspicious_sku: () => 'sku looks damaged, and is stored as it is.',
-  repeated_header: () => 'The row repeats the header, as in files that were joined; it is skipped.',
-  unknown_availability: () => 'availability is not a word that we know; the product cannot be ordered.',
+  suspicious_sku: () => 'sku looks damaged; it is stored unchanged.',
+  repeated_header: () => 'The row repeats the header, as in joined files: it is skipped.',
+  unknown_availability: () => 'Unknown availability: the product cannot be ordered.',
   zero_price: () => 'price is 0.',
   price_jump: () =>
-    'Many changed prices are at five times or a fifth of what they were, or beyond. Check decimal separator and currency.',
-  unknown_column: () => 'This column is not one that we read; its cells are ignored.',
+    'Many prices rose or fell by a factor of five or more. Check the decimal separator and the currency.',
+  unknown_column: () => 'Unknown column: its cells are ignored.',
   older_feed: () =>
-    'A feed that was uploaded later has been loaded already; this run may have put older values over its newer ones.',
+    'A later feed of the partner was already loaded: this run may have replaced its values with older ones.',
 };
 
 /** Messages by code and field: the kept issues share these texts. */

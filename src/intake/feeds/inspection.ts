@@ -17,7 +17,7 @@ export interface InspectedHeader {
   suggestion: ProductColumn | null;
 }
 
-/** What the file does not tell. */
+/** Questions that the file leaves open. */
 export type InspectionDoubt = Omit<FormatDoubt, 'choices'> & {
   /** Each with the first products that differ under it. */
   choices: (DoubtChoice & { sample: InspectedRow['values'][] })[];

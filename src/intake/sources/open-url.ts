@@ -68,7 +68,7 @@ function redirectTarget(from: URL, location: string | undefined, response: Incom
     throw redirectFailure(
       response,
       'wrong_redirect',
-      'The server redirects to what is no http or https URL.',
+      'The server redirects to a URL that is neither http nor https.',
     );
   if (from.protocol === 'https:' && target.protocol === 'http:')
     throw redirectFailure(response, 'insecure_redirect', 'The server redirects from https to http.');
@@ -130,7 +130,7 @@ export function connectionFailure(error: unknown): FetchFailure {
     );
   }
   const { code } = error as NodeJS.ErrnoException;
-  return new FetchFailure('connection', 'The connection failed or broke off.', {
+  return new FetchFailure('connection', 'The connection failed or was interrupted.', {
     detail: typeof code === 'string' ? code : undefined,
     isTransient: true,
   });

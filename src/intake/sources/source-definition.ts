@@ -24,10 +24,10 @@ const scheduleTexts: Record<ScheduleFault, { field: 'cron' | 'time_zone'; msg: s
     field: 'cron',
     msg: 'Input should be five fields of cron: minute, hour, day, month, day of week',
   },
-  schedule_never: { field: 'cron', msg: 'Input should name a time that will come' },
+  schedule_never: { field: 'cron', msg: 'Input should match a time in the future' },
   schedule_too_frequent: {
     field: 'cron',
-    msg: 'Input should be at least 15 minutes from one time to the next',
+    msg: 'Input should leave at least 15 minutes between its times',
   },
   schedule_time_zone: { field: 'time_zone', msg: 'Input should be the name of an IANA time zone' },
 };
@@ -69,14 +69,14 @@ export function sourceFaults(body: unknown): ShapeError[] {
       add(
         'header_name',
         ['headers', name],
-        'Name should be that of a header, once, which the service does not set itself',
+        'Name should be a valid name of a header, listed once, that the service does not set',
       );
     names.add(lower);
     if (typeof value === 'string' && !headerValue.test(value))
       add(
         'header_value',
         ['headers', name],
-        'Value should have no control characters, and none beyond ISO 8859-1',
+        'Value should have characters of ISO 8859-1 only, without control characters',
       );
   }
   for (const member of ['username', 'password']) {

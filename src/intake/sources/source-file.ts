@@ -151,7 +151,7 @@ async function* contentOf(
     signal.throwIfAborted();
     const { code } = error as NodeJS.ErrnoException;
     if (code?.startsWith('Z_'))
-      throw new FetchFailure('incomplete', 'The packed content is damaged, or ends early.', {
+      throw new FetchFailure('incomplete', 'The compressed content is damaged or incomplete.', {
         isTransient: true,
         httpStatus,
       });
@@ -174,7 +174,7 @@ function unpacked(response: IncomingMessage): Readable {
   if (['', 'identity'].includes(encoding)) return response;
   if (['gzip', 'x-gzip'].includes(encoding)) return pipeline(response, createGunzip(), () => undefined);
   response.destroy();
-  throw new FetchFailure('content_encoding', 'The content is packed in a way that was not asked for.', {
+  throw new FetchFailure('content_encoding', 'The content has a Content-Encoding that is not supported.', {
     httpStatus: response.statusCode,
   });
 }

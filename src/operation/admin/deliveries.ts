@@ -27,7 +27,7 @@ export function addDeliveries(webhooks: Command): void {
   webhooks
     .command('deliveries')
     .description(
-      `list pending deliveries, and those that ended in the last ${webhookOutcomeDays} days, the latest first`,
+      `list pending deliveries, and deliveries that ended in the last ${webhookOutcomeDays} days, the latest first`,
     )
     .argument('<ID>', 'the number of the webhook, see list', endpointIdArgument)
     .option('--limit <N>', 'show N deliveries at most', limitArgument, 50)

@@ -7,7 +7,7 @@ import { printLine, printTable } from './output';
 export function addPrune(program: Command): void {
   program
     .command('prune')
-    .description('remove what is older than the settings of retention allow; the service does so daily')
+    .description('remove data that is older than the retention settings allow; the service does so daily')
     .option('--dry-run', 'only show what would be removed')
     .action(({ dryRun = false }: { dryRun?: boolean }) =>
       withDatabase(async ({ db, config }) => {

@@ -51,7 +51,7 @@ export async function restoreDataFolder(from: string, config: Config): Promise<v
 async function readManifest(from: string): Promise<BackupManifest> {
   const file = join(from, manifestFile);
   if (!existsSync(file)) {
-    throw new Error(`FROM is no complete backup: there is no ${file}. Restore another one.`);
+    throw new Error(`FROM is not a complete backup: there is no ${file}. Restore another one.`);
   }
   const text = await readFile(file, 'utf8');
   const manifest = JSON.parse(text) as BackupManifest;

@@ -61,7 +61,7 @@ export const serviceMetrics = {
   catalog_etl_thread_deaths_total: {
     type: 'counter',
     labels: {},
-    help: 'ETL threads that died, of too little memory for example.',
+    help: 'ETL threads that crashed, for example out of memory.',
   },
   catalog_queue_runs: {
     type: 'gauge',
@@ -101,12 +101,12 @@ export const serviceMetrics = {
   catalog_partners_stale: {
     type: 'gauge',
     labels: {},
-    help: 'Partners without a completed feed for the days that a source of theirs, or PARTNER_STALE_DAYS, says.',
+    help: 'Partners without a completed feed for longer than their sources or PARTNER_STALE_DAYS allow.',
   },
   catalog_source_oldest_fetch_seconds: {
     type: 'gauge',
     labels: {},
-    help: 'How long the oldest due fetch of a source, or time of its schedule, has waited. Not those of a partner with two in progress. 0 when none waits.',
+    help: 'How long the oldest due fetch of a source, or time of its schedule, has waited. Fetches of a partner with two in progress do not count. 0 when none waits.',
   },
   catalog_source_fetches_running: {
     type: 'gauge',
@@ -116,7 +116,7 @@ export const serviceMetrics = {
   catalog_source_fetches_total: {
     type: 'counter',
     labels: { outcome: '`completed`, `unchanged`, `failed`' },
-    help: 'Attempts to fetch a source. Those that made no feed because the file was the same count as `unchanged`.',
+    help: 'Attempts to fetch a source. An attempt that creates no feed because the file is the same counts as `unchanged`.',
   },
   catalog_sales_rollup_lag_seconds: {
     type: 'gauge',

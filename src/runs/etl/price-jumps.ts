@@ -40,7 +40,7 @@ export function checkPriceJumps(
   }
   if (maxPriceJumpPercent === null || percent <= maxPriceJumpPercent) return;
   throw new PriceJumpLimit(
-    `${jumped} of ${changed} changed prices are at five times or a fifth of what they were, or beyond: more than the ` +
+    `${jumped} of ${changed} changed prices rose or fell by a factor of five or more: more than the ` +
       `${maxPriceJumpPercent} % that max_price_jump_percent allows.`,
     jumped,
   );

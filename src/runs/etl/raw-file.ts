@@ -164,11 +164,11 @@ class VerifiedBytes {
     }
     if (bytes !== sizeBytes)
       this.failure = new FeedFailure(
-        `The raw file in object storage has ${bytes} bytes instead of the ${sizeBytes} that were uploaded; upload the feed again.`,
+        `The raw file in object storage has ${bytes} bytes instead of the ${sizeBytes} that were uploaded. Upload the feed again.`,
       );
     else if (!hash.digest().equals(sha256))
       this.failure = new FeedFailure(
-        'The raw file in object storage is not the uploaded one: its SHA-256 is another; upload the feed again.',
+        'The raw file in object storage is not the uploaded file: its SHA-256 differs. Upload the feed again.',
       );
     if (this.failure) throw this.failure;
   }

@@ -35,8 +35,8 @@ const submissionTag = process.env.DREDD_SUBMISSION_TAG;
 
 /** The rows that it has rejected. */
 const rejects = `_line,_codes,_messages,sku,product_name,price,currency,availability
-5,invalid_price,"price has no digits. Leave the cell empty if there is no price, or name the word in null_values of a format.",A,A,NA,,
-6,invalid_price,"price has no digits. Leave the cell empty if there is no price, or name the word in null_values of a format.",B,B,NA,,
+5,invalid_price,"price has no digits. Leave the cell empty if there is no price, or add the word to null_values of a format.",A,A,NA,,
+6,invalid_price,"price has no digits. Leave the cell empty if there is no price, or add the word to null_values of a format.",B,B,NA,,
 `;
 
 function form({ partnerName = 'Dredd', content = csv } = {}) {

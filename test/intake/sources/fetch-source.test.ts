@@ -344,7 +344,7 @@ describe('a fetch that is repeated', () => {
 
   it('ends for a server that falls silent', async () => {
     expect(openUrlLimits.idleMilliseconds).toBe(30_000);
-    jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 50);
+    jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 500);
     const name = await store();
     feeds.respond = (_request, response) => void response.write('sku');
 

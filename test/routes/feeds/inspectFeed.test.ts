@@ -875,7 +875,10 @@ describe('POST /feeds/inspect', () => {
 
     it('says that it is broken', async () => {
       expect(await inspect(gzipSync('sku,product_name\n').subarray(0, -4), options)).toMatchObject({
-        hint: { code: 'gzip', message: 'This gzip file is broken or not complete: pack the CSV file again.' },
+        hint: {
+          code: 'gzip',
+          message: 'This gzip file is damaged or incomplete: compress the CSV file again.',
+        },
         complete: false,
       });
     });
@@ -974,7 +977,7 @@ describe('POST /feeds/inspect', () => {
     const ofFormat = (type: string, msg: string, input: string) => [
       { type, loc: ['body', 'format'], msg, input },
     ];
-    const unknownFormat = 'Input should be the name of a built-in format or of one of the partner';
+    const unknownFormat = 'Input should be the name of a built-in format or of a format of the partner';
 
     it.each<[string, RawPart[], object[]]>([
       [

@@ -647,7 +647,7 @@ describe('POST /jobs/{job_id}/revert', () => {
 
       await refused(
         second,
-        `The history of run 1 of job ${second.jobId} is not kept, so that it cannot be reverted.`,
+        `The history of run 1 of job ${second.jobId} is not kept: the run cannot be reverted.`,
       );
     });
 

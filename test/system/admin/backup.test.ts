@@ -124,7 +124,7 @@ describe('a backup of the data folder', () => {
     const dataDir = join(createTestFolder(), 'data');
     expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', `${to}.unfinished`)).toMatchObject({
       code: 1,
-      stderr: expect.stringMatching(/^FROM is no complete backup: there is no \S+backup\.json\. .*\n$/),
+      stderr: expect.stringMatching(/^FROM is not a complete backup: there is no \S+backup\.json\. .*\n$/),
     });
     expect(existsSync(dataDir)).toBe(false);
     expect(await backUp(service.dataDir, to)).toMatchObject({

@@ -54,7 +54,7 @@ describe('a file that is chosen before its partner', () => {
 
     await partnerField(page).fill('Latecomer');
     await button(page, 'Check this file').click();
-    await page.getByRole('heading', { name: 'What this file is' }).waitFor();
+    await page.getByRole('heading', { name: 'About this file' }).waitFor();
     await button(page, 'Store the file and preview').click();
     await page.getByRole('region', { name: 'What a run would change' }).getByText('Tent').waitFor();
     expect((await service.api.get('/feeds?partner_name=Latecomer')).body.items).toMatchObject([
@@ -383,7 +383,7 @@ describe('a saved format', () => {
 });
 
 describe('a file of skus and prices', () => {
-  const mode = (page: Page) => page.getByLabel('What to do with it');
+  const mode = (page: Page) => page.getByLabel('How to load the file');
   const known = (partner: string) =>
     service.api.loadFeed('sku,product_name,price,currency\nZ-1,Zelt,1,EUR\n', partner);
   const prices = {
@@ -487,7 +487,7 @@ describe('rows as a spreadsheet has them', () => {
   ])('are asked about, in our columns too: %s', async (kind, rows, answer, price) => {
     const { page } = await open('/send');
     await chooseFile(page, `Doubtful ${kind}`, 'feed.csv', rows);
-    await page.getByText('Answer what the file does not tell.').waitFor();
+    await page.getByText('Answer the questions about the file.').waitFor();
     expect(await button(page, 'Store the file and preview').isDisabled()).toBe(true);
     await page.getByRole('radio', { name: answer }).check();
 

@@ -67,7 +67,7 @@ describe('the console with a read-only key', () => {
 
     const alert = page.getByRole('alert');
     await alert.getByText('This API key is read-only.').waitFor();
-    await alert.getByText('Your key may look, but not change anything').waitFor();
+    await alert.getByText('Your key is read-only').waitFor();
   });
 
   it('shows a source, and says why it is neither fetched nor deleted', async () => {
@@ -80,6 +80,6 @@ describe('the console with a read-only key', () => {
     await page.getByRole('button', { name: 'Delete' }).click();
     const dialog = page.getByRole('dialog');
     await dialog.getByRole('button', { name: 'Delete' }).click();
-    await dialog.getByRole('alert').getByText('Your key may look, but not change anything').waitFor();
+    await dialog.getByRole('alert').getByText('Your key is read-only').waitFor();
   });
 });

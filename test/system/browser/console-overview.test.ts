@@ -68,7 +68,7 @@ describe('the partners', () => {
     const names = () => page.locator('tbody th').allInnerTexts();
     expect(await names()).toEqual(['Alder', 'Birch', 'Cedar']);
 
-    await page.getByLabel('Order').selectOption('Those that need attention first');
+    await page.getByLabel('Order').selectOption('The most urgent first');
     await page.locator('tbody th').first().filter({ hasText: 'Cedar' }).waitFor();
     await page.getByLabel('Needs attention because').selectOption('Many rows skipped');
     await page.getByRole('link', { name: 'Cedar' }).waitFor({ state: 'detached' });

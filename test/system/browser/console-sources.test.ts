@@ -71,7 +71,7 @@ describe('a source', () => {
     await button(page, 'Save and test').click();
 
     // What came, before anything is loaded.
-    await heading(page, 'What this file is').waitFor();
+    await heading(page, 'About this file').waitFor();
     await page.getByRole('region', { name: 'First rows as products' }).getByText('Zweimannzelt').waitFor();
     await page.getByText('invalid_price').waitFor();
     expect(server.requests[0]!.headers).toMatchObject({
@@ -188,7 +188,7 @@ describe('a source', () => {
     expect(await button(page, 'Save').isDisabled()).toBe(true);
 
     await field(page, 'Name of the source').fill('free');
-    await choice(page, 'What to do with it').selectOption('replace');
+    await choice(page, 'How to load the file').selectOption('replace');
     await field(page, 'Products that a run may withdraw, in percent').fill('many');
     await page.getByText('Enter a number from 0 to 100.').waitFor();
     expect(await findFaults(page)).toEqual([]);
@@ -228,7 +228,7 @@ describe("a partner's formats", () => {
     const rows = page.getByRole('region', { name: 'Formats' }).locator('tbody tr');
     await rows.nth(1).waitFor();
     expect(await rows.nth(0).innerText()).toMatch(/artikel\s+Semicolon\s+utf-8\s+Comma\s+4/);
-    await rows.nth(1).getByText('Used for every file that names no other').waitFor();
+    await rows.nth(1).getByText('Used for every file that is sent without a format').waitFor();
 
     // In use by a source.
     await button(page, 'Delete the format artikel').click();

@@ -33,7 +33,7 @@ async function dropFile(page: Page, partner: string, name: string, content: stri
       y: zone.y + 20,
       data: { items: [], files: [file], dragOperationsMask: 1 },
     });
-  await page.getByRole('heading', { name: 'What this file is' }).waitFor();
+  await page.getByRole('heading', { name: 'About this file' }).waitFor();
 }
 
 const germanFeed = [
@@ -109,7 +109,7 @@ describe("the partner's walk", () => {
   it('asks for what the file does not tell, and stores nothing before it is answered', async () => {
     const { page, complaints } = await open('/send');
     await dropFile(page, 'Ostwind', 'preise.csv', 'Artikelnr;Bezeichnung;EK;UVP\nA-1;Zelt;4,10;9,99');
-    await page.getByText('Answer what the file does not tell.').waitFor();
+    await page.getByText('Answer the questions about the file.').waitFor();
     expect(await button(page, 'Store the file and preview').isDisabled()).toBe(true);
 
     await page.getByRole('radio', { name: 'The price is "UVP"' }).check();

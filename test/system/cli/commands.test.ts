@@ -61,8 +61,8 @@ line  sku     field  code           value     message
 
 In doubt: answer with --answer ABOUT=NUMBER for each.
 decimal_separator: Some prices in "price" have a decimal comma, others a decimal point.
-  decimal_separator=1  The decimals are behind a point (TENT-2; Two-person tent; 189.90 EUR)
-  decimal_separator=2  The decimals are behind a comma (LAMP-1; Head lamp; 1299.00 EUR)
+  decimal_separator=1  The decimal separator is a point (TENT-2; Two-person tent; 189.90 EUR)
+  decimal_separator=2  The decimal separator is a comma (LAMP-1; Head lamp; 1299.00 EUR)
 `);
     expect((await service.api.get('/feeds/FD00002')).status).toBe(404);
   });
@@ -82,7 +82,7 @@ decimal_separator: Some prices in "price" have a decimal comma, others a decimal
     expect(open.code).toBe(3);
     expect(open.stdout).not.toContain('The price is');
     expect(open.stdout).toContain(
-      '\n  currency=1  All prices are in one currency, which you name: --answer currency=1:VALUE\n',
+      '\n  currency=1  All prices are in one currency: name it: --answer currency=1:VALUE\n',
     );
     expect(saved.code).toBe(0);
     const { body } = await service.api.get('/partners/Seen%20Ltd/formats/rrp');

@@ -33,7 +33,7 @@ describe('the option --distribute of migrate', () => {
       const { code, stderr } = await migrate(databaseUrl(address), '--distribute', '4');
 
       expect(code).toBe(1);
-      expect(stderr).toMatch(/^These sessions use the database: test \(.+\)\. Stop the service first\.\n$/);
+      expect(stderr).toMatch(/^Sessions still use the database: test \(.+\)\. Stop the service first\.\n$/);
     } finally {
       await session.rollback();
     }

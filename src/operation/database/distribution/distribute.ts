@@ -187,7 +187,7 @@ async function requirePlainTable(
   const dependents = await listDependents(trx);
   if (dependents.length === 0) return;
   throw new ConfigError(
-    `These depend on the table products: ${dependents.join(', ')}. Drop them first, and create them again afterwards.`,
+    `Other objects depend on the table products: ${dependents.join(', ')}. Drop them first, and create them again afterwards.`,
   );
 }
 
@@ -203,6 +203,6 @@ async function requireNoSessions(trx: Knex.Transaction): Promise<void> {
   );
   if (rows.length === 0) return;
   throw new ConfigError(
-    `These sessions use the database: ${rows.map(({ session }) => session).join(', ')}. Stop the service first.`,
+    `Sessions still use the database: ${rows.map(({ session }) => session).join(', ')}. Stop the service first.`,
   );
 }

@@ -30,7 +30,7 @@ const unknownFormat = (input: string) => ({
       {
         type: 'unknown_format',
         loc: ['body', 'format'],
-        msg: 'Input should be the name of a built-in format or of one of the partner',
+        msg: 'Input should be the name of a built-in format or of a format of the partner',
         input,
       },
     ],

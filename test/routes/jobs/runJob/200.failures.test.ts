@@ -157,12 +157,12 @@ describe('POST /jobs/{job_id}/run', () => {
       [
         'of the same size and other bytes',
         (content) => Buffer.from(content.toString().replace('24.50', '24.51')),
-        /its SHA-256 is another/,
+        /its SHA-256 differs/,
       ],
       [
         'of the same size and no text',
         (content) => Buffer.concat([content.subarray(0, -2), Buffer.from([0xff, 0x0a])]),
-        /its SHA-256 is another/,
+        /its SHA-256 differs/,
       ],
     ])('the raw file in object storage is %s: no row is loaded', async (what, change, reason) => {
       const feed = await service.api.uploadFeed(csv, `Raw file ${what}`);
@@ -175,7 +175,7 @@ describe('POST /jobs/{job_id}/run', () => {
       await expectFailed(
         feed,
         response,
-        new RegExp(`The raw file in object storage [^;]*${reason.source}[^;]*; upload the feed again\\.`),
+        new RegExp(`The raw file in object storage [^.]*${reason.source}[^.]*\\. Upload the feed again\\.`),
       );
       expect(await products()).toEqual(before);
     });

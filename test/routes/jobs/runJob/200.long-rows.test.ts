@@ -21,7 +21,7 @@ const longRowIssue = {
   column_number: null,
   code: 'value_too_long',
   severity: 'error',
-  message: `The row is longer than ${rowBytes} bytes; perhaps a quote was left open.`,
+  message: `The row is longer than ${rowBytes} bytes; a quote may be unclosed.`,
   value: null,
 };
 const counters = {

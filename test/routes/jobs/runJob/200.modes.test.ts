@@ -354,7 +354,7 @@ describe('prices at five times or a fifth of what they were', () => {
     const { job, jobId } = await load(csv, { max_price_jump_percent: '33.3' });
 
     const reason =
-      '1 of 3 changed prices are at five times or a fifth of what they were, or beyond: more than the 33.3 % that max_price_jump_percent allows.';
+      '1 of 3 changed prices rose or fell by a factor of five or more: more than the 33.3 % that max_price_jump_percent allows.';
     expect(job).toMatchObject({ status: 'failed', summary: { updated: 0 } });
     expect(job.message).toContain(reason);
     const { body: plan } = await service.api.post(`/jobs/${jobId}/plan`);

@@ -183,7 +183,7 @@ describe('cells that are filled down', () => {
 
     const [second, third, fourth] = rows.slice(-3);
     expect(second).toMatchObject({ values: undefined, codes: ['incomplete_group'] });
-    expect(second!.messages[0]).toMatch(/^product_name is filled down, but /);
+    expect(second!.messages[0]).toMatch(/^product_name is missing: the row takes it /);
     expect([third, fourth].map((row) => row!.values?.product_name)).toEqual(['Cup - Wide', 'Cup - Low']);
   });
 

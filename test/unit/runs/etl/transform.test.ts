@@ -189,7 +189,7 @@ describe('a valid row with a warning', () => {
           columnNumber: 8,
           code: 'unknown_availability',
           severity: 'warning',
-          message: 'availability is not a word that we know; the product cannot be ordered.',
+          message: 'Unknown availability: the product cannot be ordered.',
           value: availability,
         },
       ]);
