@@ -1463,16 +1463,7 @@ export interface components {
              * @example 2026-03-01T09:31:00.000Z
              */
             last_completed_at: string | null;
-            /**
-             * @description Why a person should look at this partner, worst first; empty if there is no reason. The end of a run or of a fetch changes it at once. What time brings, such as `stale`, is noticed within a minute; with thousands of partners, `never_run` is noticed within half an hour.
-             * @example [
-             *       {
-             *         "reason": "many_skipped",
-             *         "since": "2026-03-01T09:31:00.000Z",
-             *         "count": 6
-             *       }
-             *     ]
-             */
+            /** @description Why a person should look at this partner, worst first; empty if there is no reason. The end of a run or of a fetch changes it at once. What time brings, such as `stale`, is noticed within a minute; with thousands of partners, `never_run` is noticed within half an hour. */
             attention: components["schemas"]["PartnerAttention"][];
         };
         /**
@@ -1540,19 +1531,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The partners, in the order of the request.
-             * @example [
-             *       {
-             *         "partner_name": "Acme Outdoor",
-             *         "products": 2,
-             *         "feeds": 2,
-             *         "last_feed_id": "FD00002",
-             *         "last_completed_at": "2026-03-01T09:31:00.000Z",
-             *         "attention": []
-             *       }
-             *     ]
-             */
+            /** @description The partners, in the order of the request. */
             items: components["schemas"]["Partner"][];
             /**
              * @description Cursor of the next page; absent on the last page. By name, it is the name of the last partner.
@@ -1583,17 +1562,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The partners that have a run in the queue, by name.
-             * @example [
-             *       {
-             *         "partner_name": "Acme Outdoor",
-             *         "waiting": 1,
-             *         "running": 0,
-             *         "oldest_requested_at": "2026-03-01T09:31:00.000Z"
-             *       }
-             *     ]
-             */
+            /** @description The partners that have a run in the queue, by name. */
             items: components["schemas"]["PartnerQueue"][];
             /**
              * @description Cursor of the next page, the name of the last partner; absent on the last page.
@@ -1702,28 +1671,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The webhooks, the oldest first.
-             * @example [
-             *       {
-             *         "webhook_id": 1,
-             *         "url": "https://acme.example.org/events",
-             *         "partner_name": "Acme Outdoor",
-             *         "event_types": [
-             *           "job.completed",
-             *           "job.failed"
-             *         ],
-             *         "created_at": "2026-03-01T09:00:00.000Z",
-             *         "failures_in_a_row": 0,
-             *         "failed_at": null,
-             *         "failure_reason": null,
-             *         "paused_until": null,
-             *         "disabled_at": null,
-             *         "disabled_reason": null,
-             *         "discarded": 0
-             *       }
-             *     ]
-             */
+            /** @description The webhooks, the oldest first. */
             items: components["schemas"]["Webhook"][];
             /**
              * @description Cursor of the next page, the number of the last webhook; absent on the last page.
@@ -1791,21 +1739,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The deliveries, by the time of the event, newest first.
-             * @example [
-             *       {
-             *         "message_id": "msg_2f6c1b0e9d7a4e52a1c3f5b7d9e80246",
-             *         "event_type": "job.completed",
-             *         "happened_at": "2026-03-01T09:31:01.250Z",
-             *         "outcome": "delivered",
-             *         "attempts": 1,
-             *         "last_result": "HTTP 204",
-             *         "next_attempt_at": null,
-             *         "ended_at": "2026-03-01T09:31:01.400Z"
-             *       }
-             *     ]
-             */
+            /** @description The deliveries, by the time of the event, newest first. */
             items: components["schemas"]["WebhookDelivery"][];
             /**
              * @description Cursor of the next page, the last message; absent on the last page.
@@ -1908,23 +1842,9 @@ export interface components {
             null_values?: string[];
             columns: components["schemas"]["FormatColumns"];
             availability?: components["schemas"]["FormatAvailability"];
-            /**
-             * @description Columns whose empty cells take the value above them.
-             * @example [
-             *       {
-             *         "column": "brand",
-             *         "by": "Gruppe"
-             *       }
-             *     ]
-             */
+            /** @description Columns whose empty cells take the value above them. */
             fill_down?: components["schemas"]["FillDown"][];
-            /**
-             * @description Headers of the partner. A row in which all these cells are empty is no row.
-             * @example [
-             *       "Artikelnummer",
-             *       "Preis"
-             *     ]
-             */
+            /** @description Headers of the partner. A row in which all these cells are empty is no row. */
             ignore_rows_without?: components["schemas"]["PartnerHeader"][];
         };
         /** @description A named way to read files, built-in or a partner's own. */
@@ -1960,62 +1880,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The built-in formats, then those of partners.
-             * @example [
-             *       {
-             *         "format_name": "weekly-price-list",
-             *         "partner_name": "Acme Outdoor",
-             *         "definition": {
-             *           "delimiter": ";",
-             *           "encoding": "windows-1252",
-             *           "skip_lines": 2,
-             *           "decimal_separator": ",",
-             *           "null_values": [
-             *             "-"
-             *           ],
-             *           "columns": {
-             *             "sku": {
-             *               "from": [
-             *                 "Artikelnummer"
-             *               ]
-             *             },
-             *             "product_name": {
-             *               "join": [
-             *                 "Bezeichnung",
-             *                 "Farbe"
-             *               ],
-             *               "with": " "
-             *             },
-             *             "price": {
-             *               "from": [
-             *                 "Preis",
-             *                 "Price"
-             *               ]
-             *             },
-             *             "currency": {
-             *               "value": "EUR"
-             *             },
-             *             "availability": {
-             *               "from": [
-             *                 "Bestand"
-             *               ]
-             *             }
-             *           },
-             *           "availability": {
-             *             "auf Lager": "in_stock",
-             *             "ausverkauft": "sold_out"
-             *           },
-             *           "ignore_rows_without": [
-             *             "Artikelnummer",
-             *             "Preis"
-             *           ]
-             *         },
-             *         "created_at": "2026-03-01T09:00:00.000Z",
-             *         "updated_at": "2026-03-01T09:00:00.000Z"
-             *       }
-             *     ]
-             */
+            /** @description The built-in formats, then those of partners. */
             items: components["schemas"]["Format"][];
             /**
              * @description Cursor of the next page; absent on the last page.
@@ -2215,42 +2080,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The sources, by partner and name.
-             * @example [
-             *       {
-             *         "source_name": "daily-export",
-             *         "partner_name": "Acme Outdoor",
-             *         "definition": {
-             *           "url": "https://feeds.acme.example/export/products.csv",
-             *           "format": null,
-             *           "mode": "replace",
-             *           "collection": null,
-             *           "max_withdrawn_percent": 30,
-             *           "run": true,
-             *           "schedule": {
-             *             "cron": "30 5 * * mon-fri",
-             *             "time_zone": "Europe/Berlin"
-             *           },
-             *           "headers": {
-             *             "x-feed-token": "********"
-             *           },
-             *           "basic_auth": {
-             *             "username": "acme",
-             *             "password": "********"
-             *           },
-             *           "enabled": true,
-             *           "stale_after_days": null
-             *         },
-             *         "state": "active",
-             *         "failures_in_a_row": 0,
-             *         "next_fetch_at": "2026-03-02T04:30:00.000Z",
-             *         "last_feed_id": null,
-             *         "created_at": "2026-03-01T09:00:00.000Z",
-             *         "updated_at": "2026-03-01T09:00:00.000Z"
-             *       }
-             *     ]
-             */
+            /** @description The sources, by partner and name. */
             items: components["schemas"]["Source"][];
             /**
              * @description Cursor of the next page; absent on the last page.
@@ -2329,25 +2159,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The fetches, newest first.
-             * @example [
-             *       {
-             *         "fetch": 1,
-             *         "status": "completed",
-             *         "slot_at": "2026-03-02T04:30:00.000Z",
-             *         "requested_by": null,
-             *         "requested_at": "2026-03-02T04:30:00.402Z",
-             *         "started_at": "2026-03-02T04:30:17.000Z",
-             *         "finished_at": "2026-03-02T04:30:18.250Z",
-             *         "attempts": 1,
-             *         "next_attempt_at": null,
-             *         "http_status": 200,
-             *         "feed_id": "FD00001",
-             *         "failure_reason": null
-             *       }
-             *     ]
-             */
+            /** @description The fetches, newest first. */
             items: components["schemas"]["SourceFetch"][];
             /**
              * @description Cursor of the next page; absent on the last page.
@@ -2406,21 +2218,9 @@ export interface components {
          *     }
          */
         ColumnSource: {
-            /**
-             * @description Headers of the partner; the first one that the header row has is used for the whole file.
-             * @example [
-             *       "Preis",
-             *       "Price"
-             *     ]
-             */
+            /** @description Headers of the partner; the first one that the header row has is used for the whole file. */
             from?: components["schemas"]["PartnerHeader"][];
-            /**
-             * @description Headers of the partner whose cells become one text. Cells are trimmed, empty ones left out.
-             * @example [
-             *       "Bezeichnung",
-             *       "Farbe"
-             *     ]
-             */
+            /** @description Headers of the partner whose cells become one text. Cells are trimmed, empty ones left out. */
             join?: components["schemas"]["PartnerHeader"][];
             /**
              * @description The text between joined cells; required with `join`.
@@ -2521,34 +2321,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The feeds, newest first.
-             * @example [
-             *       {
-             *         "feed_id": "FD00002",
-             *         "partner_name": "Acme Outdoor",
-             *         "file_name": "summer.csv",
-             *         "content_type": "text/csv",
-             *         "status": "processing",
-             *         "uploaded_at": "2026-03-02T09:30:00.000Z",
-             *         "validation_job_id": "JV00002",
-             *         "validation_status": "queued",
-             *         "validation_message": "Validation job queued. Start it with POST /jobs/JV00002/run.",
-             *         "summary": null,
-             *         "raw_file_object_key": "raw/partners/acme-outdoor/feeds/FD00002/summer.csv",
-             *         "raw_file_bucket": "partner-feeds",
-             *         "sha256": "ff4559d91b8d282ce2cb372f260a7a8ef36f5d4e531a7350a83eda79559951dc",
-             *         "size_bytes": 267,
-             *         "mode": "upsert",
-             *         "collection": null,
-             *         "format_name": null,
-             *         "max_skipped_percent": null,
-             *         "max_price_jump_percent": null,
-             *         "duplicate_of": null,
-             *         "raw_file_removed_at": null
-             *       }
-             *     ]
-             */
+            /** @description The feeds, newest first. */
             items: components["schemas"]["ListedFeed"][];
             next_cursor?: components["schemas"]["FeedId"];
         };
@@ -2607,24 +2380,7 @@ export interface components {
              */
             queued_at?: string;
             summary: components["schemas"]["LastRunSummary"];
-            /**
-             * @description Exact number of occurrences per code in the last run that ended, and the first rows; errors before warnings, the most frequent first.
-             * @example [
-             *       {
-             *         "code": "invalid_price",
-             *         "severity": "error",
-             *         "count": 1,
-             *         "first_rows": [
-             *           {
-             *             "line": 4,
-             *             "row": 3,
-             *             "sku": "MAT-7",
-             *             "value": "1.299,00"
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description Exact number of occurrences per code in the last run that ended, and the first rows; errors before warnings, the most frequent first. */
             issue_counts: components["schemas"]["RowIssueCount"][];
             progress?: components["schemas"]["JobProgress"];
         };
@@ -2706,31 +2462,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The runs, newest first.
-             * @example [
-             *       {
-             *         "run": 1,
-             *         "kind": "load",
-             *         "status": "completed",
-             *         "mode": "upsert",
-             *         "requested_by": "api-keys",
-             *         "requested_at": "2026-03-01T09:30:59.900Z",
-             *         "started_at": "2026-03-01T09:31:00.000Z",
-             *         "finished_at": "2026-03-01T09:31:01.250Z",
-             *         "failure_reason": null,
-             *         "summary": {
-             *           "processed": 3,
-             *           "inserted": 2,
-             *           "updated": 0,
-             *           "unchanged": 0,
-             *           "skipped": 1,
-             *           "withdrawn": 0,
-             *           "restored": 0
-             *         }
-             *       }
-             *     ]
-             */
+            /** @description The runs, newest first. */
             items: components["schemas"]["Run"][];
             next_cursor?: components["schemas"]["RowPosition"];
         };
@@ -2880,17 +2612,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The first rows with it, at most three.
-             * @example [
-             *       {
-             *         "line": 4,
-             *         "row": 3,
-             *         "sku": "MAT-7",
-             *         "value": "1.299,00"
-             *       }
-             *     ]
-             */
+            /** @description The first rows with it, at most three. */
             first_rows: components["schemas"]["FirstRow"][];
         };
         /** @description An issue of one row, or of the feed as a whole. */
@@ -2945,43 +2667,10 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The entries, in the order of the file.
-             * @example [
-             *       {
-             *         "line": 4,
-             *         "last_line": 4,
-             *         "row": 3,
-             *         "sku": "MAT-7",
-             *         "field": "price",
-             *         "column_number": 6,
-             *         "code": "invalid_price",
-             *         "severity": "error",
-             *         "message": "price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.",
-             *         "value": "1.299,00"
-             *       }
-             *     ]
-             */
+            /** @description The entries, in the order of the file. */
             items: components["schemas"]["RowIssue"][];
             next_cursor?: components["schemas"]["RowPosition"];
-            /**
-             * @description Exact number of occurrences per code in the whole run, regardless of filters, and the first rows; errors before warnings, the most frequent first.
-             * @example [
-             *       {
-             *         "code": "invalid_price",
-             *         "severity": "error",
-             *         "count": 1,
-             *         "first_rows": [
-             *           {
-             *             "line": 4,
-             *             "row": 3,
-             *             "sku": "MAT-7",
-             *             "value": "1.299,00"
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description Exact number of occurrences per code in the whole run, regardless of filters, and the first rows; errors before warnings, the most frequent first. */
             issue_counts: components["schemas"]["RowIssueCount"][];
             /**
              * Format: date-time
@@ -3204,16 +2893,7 @@ export interface components {
              */
             sku: string;
             action: components["schemas"]["PlannedAction"];
-            /**
-             * @description The fields that change; for a new product, those with a value; for a withdrawal, none.
-             * @example [
-             *       {
-             *         "field": "price",
-             *         "before": "189.9",
-             *         "after": "179.9"
-             *       }
-             *     ]
-             */
+            /** @description The fields that change; for a new product, those with a value; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
         };
         /** @description A product that a run would restore or withdraw. */
@@ -3234,16 +2914,7 @@ export interface components {
              */
             sku: string;
             action: components["schemas"]["PlannedReplacementAction"];
-            /**
-             * @description The fields that change; for a new product, those with a value; for a withdrawal, none.
-             * @example [
-             *       {
-             *         "field": "price",
-             *         "before": "189.9",
-             *         "after": "179.9"
-             *       }
-             *     ]
-             */
+            /** @description The fields that change; for a new product, those with a value; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
         };
         /**
@@ -3266,48 +2937,14 @@ export interface components {
              */
             message: string;
             summary: components["schemas"]["RunSummary"];
-            /**
-             * @description Exact number of occurrences per code, and the first rows.
-             * @example [
-             *       {
-             *         "code": "invalid_price",
-             *         "severity": "error",
-             *         "count": 1,
-             *         "first_rows": [
-             *           {
-             *             "line": 4,
-             *             "row": 3,
-             *             "sku": "MAT-7",
-             *             "value": "1.299,00"
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description Exact number of occurrences per code, and the first rows. */
             issue_counts: components["schemas"]["RowIssueCount"][];
             /**
              * @description The number of changes in this page.
              * @example 1
              */
             count: number;
-            /**
-             * @description The changes, in the order of the file; then withdrawals, by product number.
-             * @example [
-             *       {
-             *         "row": 1,
-             *         "line": 2,
-             *         "sku": "TENT-2",
-             *         "action": "update",
-             *         "changes": [
-             *           {
-             *             "field": "price",
-             *             "before": "189.9",
-             *             "after": "179.9"
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description The changes, in the order of the file; then withdrawals, by product number. */
             items: components["schemas"]["PlannedItem"][];
             /**
              * @description First lines of the rows that cannot be split into cells, at most 100; a run of the `replace` feed would withdraw nothing because of them. Else absent.
@@ -3353,16 +2990,7 @@ export interface components {
              */
             sku: string;
             action: components["schemas"]["ChangeAction"];
-            /**
-             * @description The fields that change; for a new product, those with a value.
-             * @example [
-             *       {
-             *         "field": "price",
-             *         "before": "189.9",
-             *         "after": "179.9"
-             *       }
-             *     ]
-             */
+            /** @description The fields that change; for a new product, those with a value. */
             changes: components["schemas"]["FieldChange"][];
         };
         /** @description One page of the changes of a run. */
@@ -3387,25 +3015,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The changes, by product number.
-             * @example [
-             *       {
-             *         "product_id": "PR00001",
-             *         "row": null,
-             *         "line": null,
-             *         "sku": "TENT-2",
-             *         "action": "update",
-             *         "changes": [
-             *           {
-             *             "field": "price",
-             *             "before": "189.9",
-             *             "after": "179.9"
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description The changes, by product number. */
             items: components["schemas"]["ProductChange"][];
             next_cursor?: components["schemas"]["ProductPosition"];
         };
@@ -3445,43 +3055,9 @@ export interface components {
              * @example 1
              */
             count?: number;
-            /**
-             * @description The changes, by product number.
-             * @example [
-             *       {
-             *         "product_id": "PR00001",
-             *         "row": null,
-             *         "line": null,
-             *         "sku": "TENT-2",
-             *         "action": "update",
-             *         "changes": [
-             *           {
-             *             "field": "price",
-             *             "before": "189.9",
-             *             "after": "179.9"
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description The changes, by product number. */
             items?: components["schemas"]["ProductChange"][];
-            /**
-             * @description The first 100 products that were changed since, by product number. Only in a preview.
-             * @example [
-             *       {
-             *         "product_id": "PR00001",
-             *         "sku": "TENT-2",
-             *         "current": {
-             *           "feed_id": "FD00003",
-             *           "price": "179.9"
-             *         },
-             *         "reverted": {
-             *           "feed_id": "FD00001",
-             *           "price": "189.9"
-             *         }
-             *       }
-             *     ]
-             */
+            /** @description The first 100 products that were changed since, by product number. Only in a preview. */
             conflicts?: components["schemas"]["RevertConflict"][];
             next_cursor?: components["schemas"]["ProductPosition"];
         };
@@ -3596,23 +3172,7 @@ export interface components {
              * @example Run 1 of job JV00001 was already reverted by run 2. Revert run 2 to undo that.
              */
             detail: string;
-            /**
-             * @description The first 100 products that were changed since, by product number; absent if that is not the reason.
-             * @example [
-             *       {
-             *         "product_id": "PR00001",
-             *         "sku": "TENT-2",
-             *         "current": {
-             *           "feed_id": "FD00003",
-             *           "price": "179.9"
-             *         },
-             *         "reverted": {
-             *           "feed_id": "FD00001",
-             *           "price": "189.9"
-             *         }
-             *       }
-             *     ]
-             */
+            /** @description The first 100 products that were changed since, by product number; absent if that is not the reason. */
             conflicts?: components["schemas"]["RevertConflict"][];
         };
         /**
@@ -3685,42 +3245,9 @@ export interface components {
              * @example 524288
              */
             record_bytes_max: number;
-            /**
-             * @description The columns, in the order of the template. A feed may have them in any order; other columns are ignored.
-             * @example [
-             *       {
-             *         "name": "currency",
-             *         "required": false,
-             *         "type": "currency_code",
-             *         "max_length": null,
-             *         "grammar": "^[A-Z]{3}$",
-             *         "cleaning": [
-             *           "trim",
-             *           "empty_to_null",
-             *           "upper_case"
-             *         ],
-             *         "codes": [
-             *           "invalid_currency",
-             *           "invalid_character"
-             *         ],
-             *         "description": "The currency of the price, an active ISO 4217 code of money, not of metals or units of account, nor XTS or XXX.",
-             *         "example": "EUR"
-             *       }
-             *     ]
-             */
+            /** @description The columns, in the order of the template. A feed may have them in any order; other columns are ignored. */
             columns: components["schemas"]["FeedColumn"][];
-            /**
-             * @description The codes that a run can report.
-             * @example [
-             *       {
-             *         "code": "zero_price",
-             *         "severity": "warning",
-             *         "description": "The price is 0.",
-             *         "remedy": "If there is no price, leave the cell empty, which removes a stored price.",
-             *         "example": "sku,product_name,price\nLAMP-1,Head lamp,0.00"
-             *       }
-             *     ]
-             */
+            /** @description The codes that a run can report. */
             issue_codes: components["schemas"]["IssueCodeProfile"][];
         };
         /**
@@ -3753,22 +3280,9 @@ export interface components {
              * @example ^[A-Z]{3}$
              */
             grammar: string | null;
-            /**
-             * @description Cleaning rules, in the order in which they are applied.
-             * @example [
-             *       "trim",
-             *       "empty_to_null",
-             *       "upper_case"
-             *     ]
-             */
+            /** @description Cleaning rules, in the order in which they are applied. */
             cleaning: components["schemas"]["CleaningRule"][];
-            /**
-             * @description The codes that the column can raise.
-             * @example [
-             *       "invalid_currency",
-             *       "invalid_character"
-             *     ]
-             */
+            /** @description The codes that the column can raise. */
             codes: components["schemas"]["RowIssueCode"][];
             /**
              * @description What the column is for.
@@ -3908,198 +3422,24 @@ export interface components {
              */
             skip_lines: number;
             line_ends: components["schemas"]["LineEnds"];
-            /**
-             * @description The cells of the header row, the first 1,000 of them.
-             * @example [
-             *       {
-             *         "column_number": 1,
-             *         "header": "SKU Code",
-             *         "column": "sku",
-             *         "confidence": 0.97,
-             *         "suggestion": "sku"
-             *       }
-             *     ]
-             */
+            /** @description The cells of the header row, the first 1,000 of them. */
             headers: components["schemas"]["InspectedHeader"][];
             /**
              * @description Number of complete rows inspected.
              * @example 3
              */
             row_count: number;
-            /**
-             * @description The first rows that would be loaded, at most ten, after cleaning.
-             * @example [
-             *       {
-             *         "line": 2,
-             *         "row": 1,
-             *         "values": {
-             *           "sku": "TENT-2",
-             *           "product_name": "Two-person tent",
-             *           "description": null,
-             *           "brand": null,
-             *           "category": null,
-             *           "price": "189.90",
-             *           "currency": null,
-             *           "availability": null
-             *         }
-             *       }
-             *     ]
-             */
+            /** @description The first rows that would be loaded, at most ten, after cleaning. */
             rows: components["schemas"]["InspectedRow"][];
-            /**
-             * @description The first issues, at most 100, errors before warnings, in the order of the file.
-             * @example [
-             *       {
-             *         "line": 4,
-             *         "last_line": 4,
-             *         "row": 3,
-             *         "sku": "MAT-7",
-             *         "field": "price",
-             *         "column_number": 6,
-             *         "code": "invalid_price",
-             *         "severity": "error",
-             *         "message": "price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.",
-             *         "value": "1.299,00"
-             *       }
-             *     ]
-             */
+            /** @description The first issues, at most 100, errors before warnings, in the order of the file. */
             issues: components["schemas"]["RowIssue"][];
-            /**
-             * @description Number of occurrences per code in the inspected rows.
-             * @example [
-             *       {
-             *         "code": "invalid_price",
-             *         "severity": "error",
-             *         "count": 1,
-             *         "first_rows": [
-             *           {
-             *             "line": 4,
-             *             "row": 3,
-             *             "sku": "MAT-7",
-             *             "value": "1.299,00"
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description Number of occurrences per code in the inspected rows. */
             issue_counts: components["schemas"]["RowIssueCount"][];
             suggested_format: components["schemas"]["SuggestedFormat"];
             draft_format: components["schemas"]["DraftFormat"];
-            /**
-             * @description Questions about the file; empty where `suggested_format` is there.
-             * @example [
-             *       {
-             *         "about": "price",
-             *         "code": "unsure_column",
-             *         "message": "No column is clearly the price.",
-             *         "choices": [
-             *           {
-             *             "label": "The price is \"RRP\"",
-             *             "changes": {
-             *               "columns": {
-             *                 "price": {
-             *                   "from": [
-             *                     "RRP"
-             *                   ]
-             *                 }
-             *               },
-             *               "decimal_separator": "."
-             *             },
-             *             "value_pointer": null,
-             *             "sample": [
-             *               {
-             *                 "sku": "TENT-2",
-             *                 "product_name": "Two-person tent",
-             *                 "description": null,
-             *                 "brand": null,
-             *                 "category": null,
-             *                 "price": "189.90",
-             *                 "currency": null,
-             *                 "availability": null
-             *               }
-             *             ]
-             *           },
-             *           {
-             *             "label": "Leave the price out",
-             *             "changes": {
-             *               "columns": {
-             *                 "price": null
-             *               }
-             *             },
-             *             "value_pointer": null,
-             *             "sample": [
-             *               {
-             *                 "sku": "TENT-2",
-             *                 "product_name": "Two-person tent",
-             *                 "description": null,
-             *                 "brand": null,
-             *                 "category": null,
-             *                 "price": null,
-             *                 "currency": null,
-             *                 "availability": null
-             *               }
-             *             ]
-             *           }
-             *         ]
-             *       },
-             *       {
-             *         "about": "currency",
-             *         "code": "no_currency",
-             *         "message": "The file does not name the currency of its prices. Orders of products without a currency use USD.",
-             *         "choices": [
-             *           {
-             *             "label": "All prices are in one currency: name it",
-             *             "changes": {
-             *               "columns": {
-             *                 "currency": {
-             *                   "value": ""
-             *                 }
-             *               }
-             *             },
-             *             "value_pointer": "/columns/currency/value",
-             *             "sample": []
-             *           },
-             *           {
-             *             "label": "Leave the currency out: orders use USD",
-             *             "changes": {
-             *               "columns": {
-             *                 "currency": null
-             *               }
-             *             },
-             *             "value_pointer": null,
-             *             "sample": [
-             *               {
-             *                 "sku": "TENT-2",
-             *                 "product_name": "Two-person tent",
-             *                 "description": null,
-             *                 "brand": null,
-             *                 "category": null,
-             *                 "price": "189.90",
-             *                 "currency": null,
-             *                 "availability": null
-             *               }
-             *             ]
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description What the file does not tell; empty where `suggested_format` is there. */
             doubts: components["schemas"]["FormatDoubt"][];
-            /**
-             * @description The first products that would be loaded under `format`, else under the suggested format, at most five.
-             * @example [
-             *       {
-             *         "sku": "TENT-2",
-             *         "product_name": "Two-person tent",
-             *         "description": null,
-             *         "brand": null,
-             *         "category": null,
-             *         "price": "189.90",
-             *         "currency": null,
-             *         "availability": null
-             *       }
-             *     ]
-             */
+            /** @description The first products that would be loaded under `format`, else under the suggested format, at most five. */
             sample: components["schemas"]["CleanedValues"][];
         };
         /**
@@ -4158,23 +3498,9 @@ export interface components {
             null_values?: string[];
             columns: components["schemas"]["FormatColumns"];
             availability?: components["schemas"]["FormatAvailability"];
-            /**
-             * @description Columns whose empty cells take the value above them.
-             * @example [
-             *       {
-             *         "column": "brand",
-             *         "by": "Gruppe"
-             *       }
-             *     ]
-             */
+            /** @description Columns whose empty cells take the value above them. */
             fill_down?: components["schemas"]["FillDown"][];
-            /**
-             * @description Headers of the partner. A row in which all these cells are empty is no row.
-             * @example [
-             *       "Artikelnummer",
-             *       "Preis"
-             *     ]
-             */
+            /** @description Headers of the partner. A row in which all these cells are empty is no row. */
             ignore_rows_without?: components["schemas"]["PartnerHeader"][];
         } | null;
         /**
@@ -4241,21 +3567,7 @@ export interface components {
              * @example No column is clearly the price.
              */
             message: string;
-            /**
-             * @description The answers, at least one, the likeliest first.
-             * @example [
-             *       {
-             *         "label": "Leave the price out",
-             *         "changes": {
-             *           "columns": {
-             *             "price": null
-             *           }
-             *         },
-             *         "value_pointer": null,
-             *         "sample": []
-             *       }
-             *     ]
-             */
+            /** @description The answers, at least one, the likeliest first. */
             choices: components["schemas"]["DoubtChoice"][];
         };
         /**
@@ -4321,21 +3633,7 @@ export interface components {
              * @example /columns/currency/value
              */
             value_pointer: string | null;
-            /**
-             * @description Products under this answer that differ under another one, the first of them.
-             * @example [
-             *       {
-             *         "sku": "TENT-2",
-             *         "product_name": "Two-person tent",
-             *         "description": null,
-             *         "brand": null,
-             *         "category": null,
-             *         "price": "189.90",
-             *         "currency": null,
-             *         "availability": null
-             *       }
-             *     ]
-             */
+            /** @description Products under this answer that differ under another one, the first of them. */
             sample: components["schemas"]["CleanedValues"][];
         };
         /**
@@ -4507,16 +3805,7 @@ export interface components {
         /** @description The most frequent values of a field. */
         ProductFacets: {
             field: components["schemas"]["ProductFacetField"];
-            /**
-             * @description At most 50 values, the most frequent first.
-             * @example [
-             *       {
-             *         "value": "Acme",
-             *         "count": 2,
-             *         "is_exact": true
-             *       }
-             *     ]
-             */
+            /** @description At most 50 values, the most frequent first. */
             values: components["schemas"]["ProductFacet"][];
         };
         /** @description A value, and how many products have it. */
@@ -4624,25 +3913,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The products.
-             * @example [
-             *       {
-             *         "product_id": "PR00001",
-             *         "feed_id": "FD00001",
-             *         "partner_name": "Acme Outdoor",
-             *         "sku": "TENT-2",
-             *         "product_name": "Two-person tent",
-             *         "description": "Light, quick to pitch",
-             *         "brand": "Acme",
-             *         "category": "Camping/Tents",
-             *         "price": 189.9,
-             *         "currency": "EUR",
-             *         "availability": "in_stock",
-             *         "created_at": "2026-03-01T09:31:00.000Z"
-             *       }
-             *     ]
-             */
+            /** @description The products. */
             items: components["schemas"]["Product"][];
             next_cursor?: components["schemas"]["ProductId"];
         };
@@ -4653,26 +3924,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The versions, newest first.
-             * @example [
-             *       {
-             *         "valid_from": "2026-03-02T09:31:00.654321Z",
-             *         "valid_to": null,
-             *         "feed_id": "FD00002",
-             *         "job_id": "JV00002",
-             *         "run": 1,
-             *         "is_external": false,
-             *         "changes": [
-             *           {
-             *             "field": "price",
-             *             "before": "189.9",
-             *             "after": "179.9"
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description The versions, newest first. */
             items: components["schemas"]["ProductVersion"][];
             /**
              * @description Cursor of the next page; absent on the last page. Treat it as opaque.
@@ -4705,16 +3957,7 @@ export interface components {
              * @example false
              */
             is_external: boolean;
-            /**
-             * @description The fields that differ from the version before; of a new product those with a value; none if the version before is not kept.
-             * @example [
-             *       {
-             *         "field": "price",
-             *         "before": "189.9",
-             *         "after": "179.9"
-             *       }
-             *     ]
-             */
+            /** @description The fields that differ from the version before; of a new product those with a value; none if the version before is not kept. */
             changes: components["schemas"]["VersionChange"][];
         };
         /** @description A field that differs from the version before. */
@@ -4787,18 +4030,7 @@ export interface components {
              * @example true
              */
             is_complete: boolean;
-            /**
-             * @description The prices from the start of the window until now, newest first, at most 1,000. Each begins where the one before it in time ends.
-             * @example [
-             *       {
-             *         "price": 159.9,
-             *         "currency": "EUR",
-             *         "is_withdrawn": false,
-             *         "valid_from": "2026-03-20T09:31:00.000000Z",
-             *         "valid_to": null
-             *       }
-             *     ]
-             */
+            /** @description The prices from the start of the window until now, newest first, at most 1,000. Each begins where the one before it in time ends. */
             changes: components["schemas"]["PricePeriod"][];
         };
         /** @description A time in which a product had one price, or none. */
@@ -4867,15 +4099,7 @@ export interface components {
              * @example PO-2026-0815
              */
             customer_reference?: string | null;
-            /**
-             * @description The lines of the order. An empty array is 400; of more than 1,000, only the first 1,001 are validated.
-             * @example [
-             *       {
-             *         "product_id": "PR00001",
-             *         "quantity": 2
-             *       }
-             *     ]
-             */
+            /** @description The lines of the order. An empty array is 400; of more than 1,000, only the first 1,001 are validated. */
             items: components["schemas"]["OrderItemRequest"][];
         };
         /** @description One line of an order to create. */
@@ -4926,20 +4150,7 @@ export interface components {
              * @example 2026-03-02T10:00:00.000Z
              */
             created_at: string;
-            /**
-             * @description The lines, in the order of the request.
-             * @example [
-             *       {
-             *         "order_item_id": "OI00001",
-             *         "product_id": "PR00001",
-             *         "sku": "TENT-2",
-             *         "product_name": "Two-person tent",
-             *         "quantity": 2,
-             *         "unit_price": 189.9,
-             *         "line_total": 379.8
-             *       }
-             *     ]
-             */
+            /** @description The lines, in the order of the request. */
             items: components["schemas"]["OrderItem"][];
         };
         /** @description One line of an order, with the values of the product when the order was created. */
@@ -4979,31 +4190,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /**
-             * @description The orders, newest first.
-             * @example [
-             *       {
-             *         "order_id": "OR00001",
-             *         "partner_name": "Acme Outdoor",
-             *         "customer_reference": null,
-             *         "status": "created",
-             *         "total_amount": 379.8,
-             *         "currency": "EUR",
-             *         "created_at": "2026-03-02T10:00:00.000Z",
-             *         "items": [
-             *           {
-             *             "order_item_id": "OI00001",
-             *             "product_id": "PR00001",
-             *             "sku": "TENT-2",
-             *             "product_name": "Two-person tent",
-             *             "quantity": 2,
-             *             "unit_price": 189.9,
-             *             "line_total": 379.8
-             *           }
-             *         ]
-             *       }
-             *     ]
-             */
+            /** @description The orders, newest first. */
             items: components["schemas"]["Order"][];
             next_cursor?: components["schemas"]["OrderId"];
         };
@@ -5027,16 +4214,7 @@ export interface components {
              * @enum {string}
              */
             analytics_type: "sales_by_partner";
-            /**
-             * @description The partners, by total sales, highest first.
-             * @example [
-             *       {
-             *         "partner_name": "Acme Outdoor",
-             *         "units_sold": 3,
-             *         "total_sales": "404.30"
-             *       }
-             *     ]
-             */
+            /** @description The partners, by total sales, highest first. */
             results: components["schemas"]["PartnerSales"][];
         };
         /** @description Units and sales of one partner. */
@@ -5062,16 +4240,7 @@ export interface components {
              */
             analytics_type: "sales_over_time";
             grain: components["schemas"]["Grain"];
-            /**
-             * @description The periods with orders, in chronological order.
-             * @example [
-             *       {
-             *         "sales_period": "2026-03-02",
-             *         "units_sold": 3,
-             *         "total_sales": "404.30"
-             *       }
-             *     ]
-             */
+            /** @description The periods with orders, in chronological order. */
             results: components["schemas"]["PeriodSales"][];
         };
         /** @description Units and sales of one period. */
@@ -5096,16 +4265,7 @@ export interface components {
              * @enum {string}
              */
             analytics_type: "revenue_share";
-            /**
-             * @description The partners, by revenue, highest first.
-             * @example [
-             *       {
-             *         "partner_name": "Acme Outdoor",
-             *         "total_revenue": "404.30",
-             *         "revenue_pct": 94.29
-             *       }
-             *     ]
-             */
+            /** @description The partners, by revenue, highest first. */
             results: components["schemas"]["PartnerRevenue"][];
         };
         /** @description Revenue and share of one partner. */
@@ -5377,23 +4537,7 @@ export interface components {
         };
         /** @description The body of a 422, one entry per error. */
         ValidationErrorBody: {
-            /**
-             * @description The errors, all at once.
-             * @example [
-             *       {
-             *         "type": "enum",
-             *         "loc": [
-             *           "query",
-             *           "grain"
-             *         ],
-             *         "msg": "Input should be 'daily' or 'monthly'",
-             *         "input": "weekly",
-             *         "ctx": {
-             *           "expected": "'daily' or 'monthly'"
-             *         }
-             *       }
-             *     ]
-             */
+            /** @description The errors, all at once. */
             detail: components["schemas"]["ValidationError"][];
         };
         /** @description An error in the shape of a request. */
@@ -5408,13 +4552,7 @@ export interface components {
              * @example /columns/price
              */
             pointer?: string;
-            /**
-             * @description Location, starting with `query`, `path`, `header` or `body`; array positions are integers.
-             * @example [
-             *       "query",
-             *       "grain"
-             *     ]
-             */
+            /** @description Location, starting with `query`, `path`, `header` or `body`; array positions are integers. */
             loc: components["schemas"]["ValidationErrorStep"][];
             /**
              * @description What is expected, for people.
@@ -5478,11 +4616,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "This API key is read-only."
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5494,11 +4627,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "This API key is limited to partner Birch & Sons."
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5527,11 +4655,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "Malformed request path."
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5606,11 +4729,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "Job not found"
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5689,11 +4807,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "Invalid cursor value."
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5704,11 +4817,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "Invalid cursor value."
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5720,11 +4828,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "This API key is limited to partner Birch & Sons."
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5750,11 +4853,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "Partner not found."
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5820,11 +4918,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": "Invalid cursor value."
-                 *     }
-                 */
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
@@ -5948,24 +5041,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": [
-                 *         {
-                 *           "type": "less_than_equal",
-                 *           "loc": [
-                 *             "query",
-                 *             "limit"
-                 *           ],
-                 *           "msg": "Input should be less than or equal to 100",
-                 *           "input": "101",
-                 *           "ctx": {
-                 *             "le": 100
-                 *           }
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
@@ -6026,24 +5101,6 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
-                /**
-                 * @example {
-                 *       "detail": [
-                 *         {
-                 *           "type": "string_pattern_mismatch",
-                 *           "loc": [
-                 *             "query",
-                 *             "currency"
-                 *           ],
-                 *           "msg": "String should match pattern '^([A-Z]{3})?$'",
-                 *           "input": "eur",
-                 *           "ctx": {
-                 *             "pattern": "^([A-Z]{3})?$"
-                 *           }
-                 *         }
-                 *       ]
-                 *     }
-                 */
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
@@ -6094,6 +5151,17 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The copy named by `If-None-Match` is current. */
+        CatalogNotModified: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                ETag: components["headers"]["CatalogETag"];
+                "Cache-Control": components["headers"]["CatalogCacheControl"];
+                Vary: components["headers"]["VaryByKey"];
+                [name: string]: unknown;
+            };
+            content?: never;
+        };
     };
     parameters: {
         /**
@@ -6136,6 +5204,51 @@ export interface components {
          * @example 20
          */
         LimitOfTwenty: number;
+        /**
+         * @description The product's id, PR and at least five digits.
+         * @example PR00001
+         */
+        ProductIdInPath: string;
+        /**
+         * @description The order's id, OR and at least five digits.
+         * @example OR00001
+         */
+        OrderIdInPath: string;
+        /**
+         * @description Only products of this partner.
+         * @example Acme Outdoor
+         */
+        ProductsOfPartner: components["schemas"]["FilterText"];
+        /**
+         * @description Only products that this feed wrote last.
+         * @example FD00001
+         */
+        ProductsOfFeed: components["schemas"]["FilterText"];
+        /**
+         * @description Only products with this sku, of any partner.
+         * @example TENT-2
+         */
+        ProductsWithSku: components["schemas"]["FilterText"];
+        /**
+         * @description Only products of this brand.
+         * @example Acme
+         */
+        ProductsOfBrand: components["schemas"]["FilterText"];
+        /**
+         * @description Only products of this category.
+         * @example Camping/Tents
+         */
+        ProductsOfCategory: components["schemas"]["FilterText"];
+        /**
+         * @description Only products with this availability.
+         * @example in_stock
+         */
+        ProductsWithAvailability: components["schemas"]["FilterText"];
+        /**
+         * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at what is no letter or digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. What a run changes is found within 5 s of its commit, except that the first load of a million products takes about a minute.
+         * @example two pers
+         */
+        ProductSearch: components["schemas"]["SearchText"];
         /**
          * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
          * @example false
@@ -6535,11 +5648,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "detail": "Partner not found."
-                     *     }
-                     */
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
@@ -6551,11 +5659,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "detail": "A request with this Idempotency-Key is still in progress."
-                     *     }
-                     */
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
@@ -6798,11 +5901,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "detail": "Malformed multipart body."
-                     *     }
-                     */
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
@@ -6896,11 +5994,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "detail": "Feed FD00099 not found."
-                     *     }
-                     */
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
@@ -7375,20 +6468,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "job_id": "JV00002",
-                     *       "feed_id": "FD00002",
-                     *       "status": "queued",
-                     *       "job_type": "validation",
-                     *       "message": "Validation job queued. Start it with POST /jobs/JV00002/run.",
-                     *       "created_at": "2026-03-02T09:30:00.000Z",
-                     *       "started_at": null,
-                     *       "finished_at": null,
-                     *       "summary": null,
-                     *       "issue_counts": []
-                     *     }
-                     */
                     "application/json": components["schemas"]["Job"];
                 };
             };
@@ -7798,7 +6877,7 @@ export interface operations {
                  * @description Maximum number of changes; 0 for the counters only.
                  * @example 100
                  */
-                limit?: number;
+                limit?: components["parameters"]["LimitOfChanges"];
                 /**
                  * @description Maximum number of products that this run may withdraw, instead of the usual limit, also where it is lower. It confirms that none may be left. It holds for retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
                  * @example 3214
@@ -8290,59 +7369,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "format_name": "weekly-price-list",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "definition": {
-                     *         "delimiter": ";",
-                     *         "encoding": "windows-1252",
-                     *         "skip_lines": 2,
-                     *         "decimal_separator": ",",
-                     *         "null_values": [
-                     *           "-"
-                     *         ],
-                     *         "columns": {
-                     *           "sku": {
-                     *             "from": [
-                     *               "Artikelnummer"
-                     *             ]
-                     *           },
-                     *           "product_name": {
-                     *             "join": [
-                     *               "Bezeichnung",
-                     *               "Farbe"
-                     *             ],
-                     *             "with": " "
-                     *           },
-                     *           "price": {
-                     *             "from": [
-                     *               "Preis",
-                     *               "Price"
-                     *             ]
-                     *           },
-                     *           "currency": {
-                     *             "value": "EUR"
-                     *           },
-                     *           "availability": {
-                     *             "from": [
-                     *               "Bestand"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "availability": {
-                     *           "auf Lager": "in_stock",
-                     *           "ausverkauft": "sold_out"
-                     *         },
-                     *         "ignore_rows_without": [
-                     *           "Artikelnummer",
-                     *           "Preis"
-                     *         ]
-                     *       },
-                     *       "created_at": "2026-03-01T09:00:00.000Z",
-                     *       "updated_at": "2026-03-01T09:00:00.000Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["Format"];
                 };
             };
@@ -8450,59 +7476,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "format_name": "weekly-price-list",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "definition": {
-                     *         "delimiter": ";",
-                     *         "encoding": "windows-1252",
-                     *         "skip_lines": 2,
-                     *         "decimal_separator": ",",
-                     *         "null_values": [
-                     *           "-"
-                     *         ],
-                     *         "columns": {
-                     *           "sku": {
-                     *             "from": [
-                     *               "Artikelnummer"
-                     *             ]
-                     *           },
-                     *           "product_name": {
-                     *             "join": [
-                     *               "Bezeichnung",
-                     *               "Farbe"
-                     *             ],
-                     *             "with": " "
-                     *           },
-                     *           "price": {
-                     *             "from": [
-                     *               "Preis",
-                     *               "Price"
-                     *             ]
-                     *           },
-                     *           "currency": {
-                     *             "value": "EUR"
-                     *           },
-                     *           "availability": {
-                     *             "from": [
-                     *               "Bestand"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "availability": {
-                     *           "auf Lager": "in_stock",
-                     *           "ausverkauft": "sold_out"
-                     *         },
-                     *         "ignore_rows_without": [
-                     *           "Artikelnummer",
-                     *           "Preis"
-                     *         ]
-                     *       },
-                     *       "created_at": "2026-03-01T09:00:00.000Z",
-                     *       "updated_at": "2026-03-01T09:00:00.000Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["Format"];
                 };
             };
@@ -8590,59 +7563,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "format_name": "weekly-price-list",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "definition": {
-                     *         "delimiter": ";",
-                     *         "encoding": "windows-1252",
-                     *         "skip_lines": 2,
-                     *         "decimal_separator": ",",
-                     *         "null_values": [
-                     *           "-"
-                     *         ],
-                     *         "columns": {
-                     *           "sku": {
-                     *             "from": [
-                     *               "Artikelnummer"
-                     *             ]
-                     *           },
-                     *           "product_name": {
-                     *             "join": [
-                     *               "Bezeichnung",
-                     *               "Farbe"
-                     *             ],
-                     *             "with": " "
-                     *           },
-                     *           "price": {
-                     *             "from": [
-                     *               "Preis",
-                     *               "Price"
-                     *             ]
-                     *           },
-                     *           "currency": {
-                     *             "value": "EUR"
-                     *           },
-                     *           "availability": {
-                     *             "from": [
-                     *               "Bestand"
-                     *             ]
-                     *           }
-                     *         },
-                     *         "availability": {
-                     *           "auf Lager": "in_stock",
-                     *           "ausverkauft": "sold_out"
-                     *         },
-                     *         "ignore_rows_without": [
-                     *           "Artikelnummer",
-                     *           "Preis"
-                     *         ]
-                     *       },
-                     *       "created_at": "2026-03-01T09:00:00.000Z",
-                     *       "updated_at": "2026-03-01T09:00:00.000Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["Format"];
                 };
             };
@@ -8773,39 +7693,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "source_name": "daily-export",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "definition": {
-                     *         "url": "https://feeds.acme.example/export/products.csv",
-                     *         "format": null,
-                     *         "mode": "replace",
-                     *         "collection": null,
-                     *         "max_withdrawn_percent": 30,
-                     *         "run": true,
-                     *         "schedule": {
-                     *           "cron": "30 5 * * mon-fri",
-                     *           "time_zone": "Europe/Berlin"
-                     *         },
-                     *         "headers": {
-                     *           "x-feed-token": "********"
-                     *         },
-                     *         "basic_auth": {
-                     *           "username": "acme",
-                     *           "password": "********"
-                     *         },
-                     *         "enabled": true,
-                     *         "stale_after_days": null
-                     *       },
-                     *       "state": "active",
-                     *       "failures_in_a_row": 0,
-                     *       "next_fetch_at": "2026-03-02T04:30:00.000Z",
-                     *       "last_feed_id": null,
-                     *       "created_at": "2026-03-01T09:00:00.000Z",
-                     *       "updated_at": "2026-03-01T09:00:00.000Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["Source"];
                 };
             };
@@ -8884,39 +7771,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "source_name": "daily-export",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "definition": {
-                     *         "url": "https://feeds.acme.example/export/products.csv",
-                     *         "format": null,
-                     *         "mode": "replace",
-                     *         "collection": null,
-                     *         "max_withdrawn_percent": 30,
-                     *         "run": true,
-                     *         "schedule": {
-                     *           "cron": "30 5 * * mon-fri",
-                     *           "time_zone": "Europe/Berlin"
-                     *         },
-                     *         "headers": {
-                     *           "x-feed-token": "********"
-                     *         },
-                     *         "basic_auth": {
-                     *           "username": "acme",
-                     *           "password": "********"
-                     *         },
-                     *         "enabled": true,
-                     *         "stale_after_days": null
-                     *       },
-                     *       "state": "active",
-                     *       "failures_in_a_row": 0,
-                     *       "next_fetch_at": "2026-03-02T04:30:00.000Z",
-                     *       "last_feed_id": null,
-                     *       "created_at": "2026-03-01T09:00:00.000Z",
-                     *       "updated_at": "2026-03-01T09:00:00.000Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["Source"];
                 };
             };
@@ -9007,39 +7861,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "source_name": "daily-export",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "definition": {
-                     *         "url": "https://feeds.acme.example/export/products.csv",
-                     *         "format": null,
-                     *         "mode": "replace",
-                     *         "collection": null,
-                     *         "max_withdrawn_percent": 30,
-                     *         "run": true,
-                     *         "schedule": {
-                     *           "cron": "30 5 * * mon-fri",
-                     *           "time_zone": "Europe/Berlin"
-                     *         },
-                     *         "headers": {
-                     *           "x-feed-token": "********"
-                     *         },
-                     *         "basic_auth": {
-                     *           "username": "acme",
-                     *           "password": "********"
-                     *         },
-                     *         "enabled": true,
-                     *         "stale_after_days": null
-                     *       },
-                     *       "state": "active",
-                     *       "failures_in_a_row": 0,
-                     *       "next_fetch_at": "2026-03-02T04:30:00.000Z",
-                     *       "last_feed_id": null,
-                     *       "created_at": "2026-03-01T09:00:00.000Z",
-                     *       "updated_at": "2026-03-01T09:00:00.000Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["Source"];
                 };
             };
@@ -9208,32 +8029,32 @@ export interface operations {
                  * @description Only products of this partner.
                  * @example Acme Outdoor
                  */
-                partner_name?: components["schemas"]["FilterText"];
+                partner_name?: components["parameters"]["ProductsOfPartner"];
                 /**
                  * @description Only products that this feed wrote last.
                  * @example FD00001
                  */
-                feed_id?: components["schemas"]["FilterText"];
+                feed_id?: components["parameters"]["ProductsOfFeed"];
                 /**
                  * @description Only products with this sku, of any partner.
                  * @example TENT-2
                  */
-                sku?: components["schemas"]["FilterText"];
+                sku?: components["parameters"]["ProductsWithSku"];
                 /**
                  * @description Only products of this brand.
                  * @example Acme
                  */
-                brand?: components["schemas"]["FilterText"];
+                brand?: components["parameters"]["ProductsOfBrand"];
                 /**
                  * @description Only products of this category.
                  * @example Camping/Tents
                  */
-                category?: components["schemas"]["FilterText"];
+                category?: components["parameters"]["ProductsOfCategory"];
                 /**
                  * @description Only products with this availability.
                  * @example in_stock
                  */
-                availability?: components["schemas"]["FilterText"];
+                availability?: components["parameters"]["ProductsWithAvailability"];
                 /**
                  * @description Maximum number of products; a page has fewer where they exceed 1 MiB.
                  * @example 10
@@ -9258,7 +8079,7 @@ export interface operations {
                  * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at what is no letter or digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. What a run changes is found within 5 s of its commit, except that the first load of a million products takes about a minute.
                  * @example two pers
                  */
-                q?: components["schemas"]["SearchText"];
+                q?: components["parameters"]["ProductSearch"];
                 /**
                  * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
                  * @example false
@@ -9315,17 +8136,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProductList"];
                 };
             };
-            /** @description The page is the copy named by `If-None-Match`. */
-            304: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    ETag: components["headers"]["CatalogETag"];
-                    "Cache-Control": components["headers"]["CatalogCacheControl"];
-                    Vary: components["headers"]["VaryByKey"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["CatalogNotModified"];
             /** @description The sort, its direction or the cursor is wrong. */
             400: {
                 headers: {
@@ -9370,37 +8181,37 @@ export interface operations {
                  * @description Only products of this partner.
                  * @example Acme Outdoor
                  */
-                partner_name?: components["schemas"]["FilterText"];
+                partner_name?: components["parameters"]["ProductsOfPartner"];
                 /**
                  * @description Only products that this feed wrote last.
                  * @example FD00001
                  */
-                feed_id?: components["schemas"]["FilterText"];
+                feed_id?: components["parameters"]["ProductsOfFeed"];
                 /**
                  * @description Only products with this sku, of any partner.
                  * @example TENT-2
                  */
-                sku?: components["schemas"]["FilterText"];
+                sku?: components["parameters"]["ProductsWithSku"];
                 /**
                  * @description Only products of this brand.
                  * @example Acme
                  */
-                brand?: components["schemas"]["FilterText"];
+                brand?: components["parameters"]["ProductsOfBrand"];
                 /**
                  * @description Only products of this category.
                  * @example Camping/Tents
                  */
-                category?: components["schemas"]["FilterText"];
+                category?: components["parameters"]["ProductsOfCategory"];
                 /**
                  * @description Only products with this availability.
                  * @example in_stock
                  */
-                availability?: components["schemas"]["FilterText"];
+                availability?: components["parameters"]["ProductsWithAvailability"];
                 /**
                  * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at what is no letter or digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. What a run changes is found within 5 s of its commit, except that the first load of a million products takes about a minute.
                  * @example two pers
                  */
-                q?: components["schemas"]["SearchText"];
+                q?: components["parameters"]["ProductSearch"];
                 /**
                  * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
                  * @example false
@@ -9452,17 +8263,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProductFacets"];
                 };
             };
-            /** @description The list is the copy named by `If-None-Match`. */
-            304: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    ETag: components["headers"]["CatalogETag"];
-                    "Cache-Control": components["headers"]["CatalogCacheControl"];
-                    Vary: components["headers"]["VaryByKey"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["CatalogNotModified"];
             401: components["responses"]["Unauthorized"];
             /** @description The field is none of those listed, `include_withdrawn` is neither true nor false, the search text has too many words or too short ones, or a filter contains a NUL character. */
             422: {
@@ -9515,7 +8316,7 @@ export interface operations {
                  * @description The product's id, PR and at least five digits.
                  * @example PR00001
                  */
-                product_id: string;
+                product_id: components["parameters"]["ProductIdInPath"];
             };
             cookie?: never;
         };
@@ -9544,17 +8345,7 @@ export interface operations {
                     "application/json": components["schemas"]["Product"];
                 };
             };
-            /** @description The product is the copy named by `If-None-Match`. */
-            304: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    ETag: components["headers"]["CatalogETag"];
-                    "Cache-Control": components["headers"]["CatalogCacheControl"];
-                    Vary: components["headers"]["VaryByKey"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["CatalogNotModified"];
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["ProductNotFound"];
@@ -9601,7 +8392,7 @@ export interface operations {
                  * @description The product's id, PR and at least five digits.
                  * @example PR00001
                  */
-                product_id: string;
+                product_id: components["parameters"]["ProductIdInPath"];
             };
             cookie?: never;
         };
@@ -9630,17 +8421,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProductVersionList"];
                 };
             };
-            /** @description The page is the copy named by `If-None-Match`. */
-            304: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    ETag: components["headers"]["CatalogETag"];
-                    "Cache-Control": components["headers"]["CatalogCacheControl"];
-                    Vary: components["headers"]["VaryByKey"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["CatalogNotModified"];
             400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["ProductNotFound"];
@@ -9681,7 +8462,7 @@ export interface operations {
                  * @description The product's id, PR and at least five digits.
                  * @example PR00001
                  */
-                product_id: string;
+                product_id: components["parameters"]["ProductIdInPath"];
             };
             cookie?: never;
         };
@@ -9710,17 +8491,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProductPrices"];
                 };
             };
-            /** @description The prices are the copy named by `If-None-Match`. */
-            304: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    ETag: components["headers"]["CatalogETag"];
-                    "Cache-Control": components["headers"]["CatalogCacheControl"];
-                    Vary: components["headers"]["VaryByKey"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["CatalogNotModified"];
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["ProductNotFound"];
@@ -9800,23 +8571,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "product_id": "PR00003",
-                     *       "feed_id": "FD00003",
-                     *       "partner_name": "Birch & Sons",
-                     *       "sku": "STOVE-3",
-                     *       "product_name": "Stove",
-                     *       "description": null,
-                     *       "brand": null,
-                     *       "category": null,
-                     *       "price": 60,
-                     *       "currency": "EUR",
-                     *       "availability": "sold_out",
-                     *       "created_at": "2026-03-01T09:31:00.000Z",
-                     *       "withdrawn_at": "2026-03-05T09:31:00.000Z"
-                     *     }
-                     */
                     "application/json": components["schemas"]["Product"];
                 };
             };
@@ -9845,7 +8599,7 @@ export interface operations {
                  * @description The product's id, PR and at least five digits.
                  * @example PR00001
                  */
-                product_id: string;
+                product_id: components["parameters"]["ProductIdInPath"];
             };
             cookie?: never;
         };
@@ -9950,17 +8704,7 @@ export interface operations {
                     "application/json": components["schemas"]["ProductList"];
                 };
             };
-            /** @description The page is the copy named by `If-None-Match`. */
-            304: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    ETag: components["headers"]["CatalogETag"];
-                    "Cache-Control": components["headers"]["CatalogCacheControl"];
-                    Vary: components["headers"]["VaryByKey"];
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
+            304: components["responses"]["CatalogNotModified"];
             400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidListQuery"];
@@ -10120,37 +8864,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "order_id": "OR00001",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "customer_reference": "PO-2026-0815",
-                     *       "status": "created",
-                     *       "total_amount": 404.3,
-                     *       "currency": "EUR",
-                     *       "created_at": "2026-03-02T10:00:00.000Z",
-                     *       "items": [
-                     *         {
-                     *           "order_item_id": "OI00001",
-                     *           "product_id": "PR00001",
-                     *           "sku": "TENT-2",
-                     *           "product_name": "Two-person tent",
-                     *           "quantity": 2,
-                     *           "unit_price": 189.9,
-                     *           "line_total": 379.8
-                     *         },
-                     *         {
-                     *           "order_item_id": "OI00002",
-                     *           "product_id": "PR00002",
-                     *           "sku": "LAMP-1",
-                     *           "product_name": "Head lamp",
-                     *           "quantity": 1,
-                     *           "unit_price": 24.5,
-                     *           "line_total": 24.5
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Order"];
                 };
             };
@@ -10246,7 +8959,7 @@ export interface operations {
                  * @description The order's id, OR and at least five digits.
                  * @example OR00001
                  */
-                order_id: string;
+                order_id: components["parameters"]["OrderIdInPath"];
             };
             cookie?: never;
         };
@@ -10269,37 +8982,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "order_id": "OR00001",
-                     *       "partner_name": "Acme Outdoor",
-                     *       "customer_reference": "PO-2026-0815",
-                     *       "status": "created",
-                     *       "total_amount": 404.3,
-                     *       "currency": "EUR",
-                     *       "created_at": "2026-03-02T10:00:00.000Z",
-                     *       "items": [
-                     *         {
-                     *           "order_item_id": "OI00001",
-                     *           "product_id": "PR00001",
-                     *           "sku": "TENT-2",
-                     *           "product_name": "Two-person tent",
-                     *           "quantity": 2,
-                     *           "unit_price": 189.9,
-                     *           "line_total": 379.8
-                     *         },
-                     *         {
-                     *           "order_item_id": "OI00002",
-                     *           "product_id": "PR00002",
-                     *           "sku": "LAMP-1",
-                     *           "product_name": "Head lamp",
-                     *           "quantity": 1,
-                     *           "unit_price": 24.5,
-                     *           "line_total": 24.5
-                     *         }
-                     *       ]
-                     *     }
-                     */
                     "application/json": components["schemas"]["Order"];
                 };
             };
@@ -10312,11 +8994,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "detail": "Order not found: OR00099"
-                     *     }
-                     */
                     "application/json": components["schemas"]["ErrorBody"];
                 };
             };
@@ -10341,7 +9018,7 @@ export interface operations {
                  * @description The order's id, OR and at least five digits.
                  * @example OR00001
                  */
-                order_id: string;
+                order_id: components["parameters"]["OrderIdInPath"];
                 /**
                  * @description The item's id, OI and at least five digits.
                  * @example OI00001
@@ -10369,16 +9046,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    /**
-                     * @example {
-                     *       "feed_id": "FD00001",
-                     *       "file_sha256": "6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a",
-                     *       "record_sha256": "7194a6bc45045d5b29b8476b679fd95e6df3798f0602a71f3ea3d8429f8da54d",
-                     *       "record_base64": "VEVOVC0yLFR3by1wZXJzb24gdGVudCwiTGlnaHQsIHF1aWNrIHRvIHBpdGNoIixBY21lLENhbXBpbmcvVGVudHMsMTg5LjkwLEVVUixpbiBzdG9jaw==",
-                     *       "record_text": "TENT-2,Two-person tent,\"Light, quick to pitch\",Acme,Camping/Tents,189.90,EUR,in stock",
-                     *       "encoding": "utf-8"
-                     *     }
-                     */
                     "application/json": components["schemas"]["RecordSource"];
                 };
             };

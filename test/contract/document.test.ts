@@ -151,8 +151,8 @@ describe('the document', () => {
         return;
       const schema = node as OpenAPIV3.SchemaObject;
       for (const [name, property] of Object.entries(schema.properties ?? {})) {
-        if (!('$ref' in property) && property.example === undefined)
-          missing.push(`${path}/properties/${name}`);
+        const isOfSchema = '$ref' in property || ('items' in property && '$ref' in property.items);
+        if (!isOfSchema && property.example === undefined) missing.push(`${path}/properties/${name}`);
       }
       const parameter = node as OpenAPIV3.ParameterObject;
       if (

@@ -3,7 +3,6 @@ import { progressReports } from '../../src/runs/execution/run-reporter';
 import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { claimKey } from '../../src/http/idempotency/idempotency.repository';
-import { indexBacklog } from '../../src/catalog/products/search-index';
 import { removePartner } from '../../src/operation/retention/remove-partner';
 import { lockJob } from '../../src/runs/queue/claims.repository';
 import type { ApiClient, ApiResponse } from '../support/api-client';
@@ -410,10 +409,6 @@ export const replays: Record<string, Replay> = {
 
   'listProducts 200 page': ({ api }) => api.get('/products?partner_name=Acme%20Outdoor'),
   'listProducts 200 more': ({ api }) => api.get('/products?sort_by=product_id&cursor=PR00003&limit=1'),
-  'listProducts 200 found': async ({ api, service }) => {
-    await indexBacklog(service.db);
-    return api.get('/products?q=two%20pers');
-  },
   'listProducts 200 empty': ({ api }) => api.get('/products?partner_name=Unknown'),
   'listProducts 400 invalid_sort_by': ({ api }) => api.get('/products?sort_by=colour'),
   'listProducts 400 invalid_order': ({ api }) => api.get('/products?order=up'),
@@ -590,10 +585,6 @@ export const replays: Record<string, Replay> = {
   'getPartner 200 failed': async (state) => {
     await failFirstRuns(state);
     return state.api.get('/partners/Cedar%20Camping');
-  },
-  'getPartner 200 new': async ({ api }) => {
-    await api.uploadFeed(springFile, 'Not Loaded Yet');
-    return api.get('/partners/Not%20Loaded%20Yet');
   },
   'getPartner 404 example': ({ api }) => api.get('/partners/Unknown'),
   'downloadPartnerProducts 200 example': async ({ api }) => {

@@ -41,9 +41,9 @@ describe('the changes between two documents', () => {
         content['text/plain'] = content['text/csv'];
         delete content['text/csv'];
       },
-      ({ paths }) => {
+      ({ paths, components }) => {
         paths['/products/{id}'] = paths['/products/{product_id}'];
-        paths['/products/{id}'].get.parameters[0].name = 'id';
+        paths['/products/{id}'].get.parameters[0] = { ...components.parameters.ProductIdInPath, name: 'id' };
         delete paths['/products/{product_id}'];
       },
       ({ components }) => {

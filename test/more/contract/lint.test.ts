@@ -95,16 +95,16 @@ const breaks: Break[] = [
   },
   {
     rule: 'parameter-example',
-    at: ['paths', '/products', 'get', 'parameters', 2],
+    at: ['paths', '/products', 'get', 'parameters', 6],
     message: 'The parameter has no example. Add `example:` with a value that a partner would send.',
-    apply: ({ paths }) => delete paths['/products'].get.parameters[2].example,
+    apply: ({ paths }) => delete paths['/products'].get.parameters[6].example,
   },
   {
     rule: 'parameter-description',
-    at: ['paths', '/products/{product_id}', 'get', 'parameters', 0],
+    at: ['paths', '/products/{product_id}/prices', 'get', 'parameters', 1],
     message:
       'The parameter has no description. Add `description:`: what it does, and what its absence means.',
-    apply: ({ paths }) => delete paths['/products/{product_id}'].get.parameters[0].description,
+    apply: ({ paths }) => delete paths['/products/{product_id}/prices'].get.parameters[1].description,
   },
   {
     rule: 'body-example',
