@@ -39,8 +39,8 @@ export interface paths {
         put?: never;
         /**
          * Upload a feed
-         * @description Stores one CSV file of a partner, and creates a submission job and a validation job. Products are loaded by
-         *     running the validation job, not by the upload.
+         * @description Stores one CSV file of a partner, and creates a submission job and a validation job. The upload loads no
+         *     products: run the validation job to load them.
          *
          *     `format`, `format_definition`, `mode`, `collection`, `max_skipped_percent` and `max_price_jump_percent` must precede the file
          *     (else 422); the other parts may come in any order, and unknown ones are ignored. A body has at most 100 parts (else 400), and 1 MiB
@@ -52,15 +52,17 @@ export interface paths {
          *        `application/csv` or `application/vnd.ms-excel`.
          *     2. It is not empty. White space and a byte order mark alone count as empty.
          *     3. It is UTF-8, all of it. A leading byte order mark is ignored.
-         *     4. Its header row has `product_name` and `sku` (in mode `update`, only `sku`), and no column of the format twice. Names
-         *        are trimmed and compared without case. The delimiter is a comma, or `;` or a tab where the header row shows it.
+         *     4. Its header row has `product_name` and `sku` (in mode `update`, only `sku`), and no column of the format
+         *        twice. Names are trimmed and compared case-insensitively. The delimiter is a comma, or `;` or a tab if the
+         *        header row uses it.
          *
-         *     With a **format**, the file is read as the format says: `format` names a built-in one, or one of the partner. Without it the
-         *     partner's own format `default` applies, if there is one; `format=standard` overrides that. Names that end in `.csv.gz`,
-         *     `.tsv`, `.tsv.gz` or `.txt` are accepted then.
+         *     With a **format**, the service reads the file by this format: `format` names a built-in format or one of the
+         *     partner's own. Without `format`, the partner's format `default` applies if it exists; `format=standard` turns
+         *     that off. With a format, file names that end in `.csv.gz`, `.tsv`, `.tsv.gz` or `.txt` are accepted too.
          *
-         *     With `format_definition`, the file is read by this definition, and it is stored with the feed as the partner's format
-         *     `format` (absent: `default`): created, or replacing the one of this name. An upload that is not accepted changes no format.
+         *     With `format_definition`, the service reads the file by this definition, and stores it with the feed as the
+         *     partner's format `format` (absent: `default`). An existing format of this name is replaced. A rejected upload
+         *     changes no format.
          *
          *     The columns are `sku`, `product_name`, `description`, `brand`, `category`, `price`, `currency` and
          *     `availability`, in any order; `GET /feeds/profile` describes each. Other columns are ignored.
@@ -68,12 +70,13 @@ export interface paths {
          *     A rejected or interrupted upload leaves nothing behind. The largest file is 1 GiB unless the operator has set
          *     another limit.
          *
-         *     Uploads and inspections beyond the service's slots wait before their file is read, for 30 s at most; then they are 503.
-         *     Those that the fields before the file refuse do not wait.
+         *     The number of concurrent uploads and inspections is limited. Further requests wait for up to 30 s before their
+         *     file is read; then the response is 503. A request with an invalid field before the file is rejected without
+         *     waiting.
          *
-         *     With an `Idempotency-Key`, 409 and the 422 of an empty or too long key come before the body is read. The 422
-         *     of a key that was used with a different request comes after all checks of the form and the file; the file is
-         *     not stored again.
+         *     With an `Idempotency-Key`, 409 and the 422 for an empty or too long key are sent before the body is read. The
+         *     422 for a key that was used with a different request is sent after all checks of the form and the file; the file
+         *     is not stored again.
          *
          *     `GET` on this path is `getFeed` with the unknown id `upload`: 404. `Allow` of a 405 is `GET, HEAD, POST`.
          */
@@ -92,7 +95,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the feed format as data
+         * Get the feed format (machine-readable)
          * @description The feed format: what each column may contain, how its cells are cleaned and which codes it can raise; and
          *     each code with an example and a remedy. Uploads and runs use the same definition.
          */
@@ -114,7 +117,7 @@ export interface paths {
         };
         /**
          * Download a feed template
-         * @description A feed with all columns and one example row, ready to fill in and upload. With `format`, it has the columns, the encoding and the delimiter of this format, and is uploaded with it.
+         * @description A feed with all columns and one example row, ready to fill in and upload. With `format`, it has the columns, the encoding and the delimiter of this format; upload it with the same format.
          */
         get: operations["downloadFeedTemplate"];
         put?: never;
@@ -136,26 +139,27 @@ export interface paths {
         put?: never;
         /**
          * Inspect a feed file without storing it
-         * @description Takes the form of `POST /feeds/upload`, stores nothing, and returns what an upload and a run would do with the
-         *     file, as far as its first 256 KiB show: encoding, delimiter, columns, the first rows after cleaning, and
-         *     issues. A file that an upload would reject is 200: `refusal` has the text of the upload, and `hint` names a
-         *     file that is not CSV in UTF-8, for example an Excel workbook, with the way out. The rest of a larger file, the
-         *     catalog and other feeds are not considered.
+         * @description Takes the same form as `POST /feeds/upload`, and stores nothing. Returns the result that an upload and a run
+         *     would have, based on the first 256 KiB of the file: encoding, delimiter, columns, the first rows after cleaning,
+         *     and issues. A file that an upload would reject is 200 too: `refusal` has the error of the upload, and `hint`
+         *     identifies a file that is not CSV in UTF-8, for example an Excel workbook, and says what to do. The rest of a
+         *     larger file, the catalog and other feeds are not considered.
          *
-         *     `suggested_format` is a format that fits, ready for `PUT /partners/{partner_name}/formats/{format_name}`, and `sample`
-         *     shows products under it. It is there only if no sku, name, price or currency is in doubt: all rows of the inspected bytes
-         *     count. Else `draft_format` has what is known, and `doubts` ask for the rest: patch the draft with the `changes` of one
-         *     choice for each doubt (`application/merge-patch+json`, RFC 7396), in their order, and the draft is a format. Of a file
-         *     whose header row an upload would refuse, headers, rows and issues are those under the suggested format. Nothing is
-         *     applied: an upload names its format.
+         *     `suggested_format` is a format that fits the file, ready for `PUT
+         *     /partners/{partner_name}/formats/{format_name}`, and `sample` shows the products that it reads. It is present
+         *     only if sku, name, price and currency are certain in all inspected rows. Otherwise `draft_format` has the
+         *     certain part, and `doubts` has the open questions: apply the `changes` of one choice per doubt to the draft, in
+         *     order (`application/merge-patch+json`, RFC 7396), and the draft is a complete format. If an upload would reject
+         *     the header row, then headers, rows and issues are shown under the suggested format. No format is stored: an
+         *     upload names its format.
          *
-         *     With `format` or `format_definition`, which must precede the file, the answer is that of an upload with this format: its
-         *     refusal, headers, rows, issues and `sample`. Without them, the partner's format `default` is not applied; `format=default` does
-         *     so. With `mode`, which must precede the file too, it is that of an upload with this mode: for `update`, a file needs no
-         *     `product_name`. Suggestions and doubts are those of `upsert`.
+         *     With `format` or `format_definition`, which must precede the file, refusal, headers, rows, issues and `sample`
+         *     are the result of an upload with this format. Without them, the partner's format `default` is not applied;
+         *     `format=default` applies it. With `mode`, which must precede the file too, the file is inspected for an upload
+         *     with this mode: in mode `update`, it needs no `product_name`. Suggestions and doubts always assume `upsert`.
          *
-         *     A file that is named `.gz` and is gzip is unpacked, within the limit of an upload, and `inspected_bytes` counts what
-         *     was unpacked. If it is broken or not complete, `hint` says so.
+         *     A gzip file whose name ends in `.gz` is unpacked, within the limit of an upload; `inspected_bytes` counts
+         *     unpacked bytes. If the file is damaged or incomplete, `hint` says so.
          */
         post: operations["inspectFeed"];
         delete?: never;
@@ -194,17 +198,18 @@ export interface paths {
         /**
          * Download the raw file of a feed
          * @description The file byte for byte as it was uploaded. It never changes: `ETag` and `Repr-Digest` have its SHA-256, to
-         *     verify or revalidate a copy. `Content-Type` names the charset of a file with a format: that of its byte order mark,
-         *     else that of the format, which a part of a file has too; none if it is packed.
+         *     verify or revalidate a copy. If the feed has a format, `Content-Type` names the charset, also for a part of the
+         *     file: by the byte order mark, else by the format. A compressed file has no charset.
          *
          *     To resume a download, request the rest with `Range`, and send the `ETag` in `If-Range`. One byte range gives
          *     206; several ranges, other units and invalid ranges are ignored. `Range` applies to `GET` only.
          *
-         *     If the file cannot be read to its end, or another caller needs the slot of a slow download, the connection is
-         *     closed before `Content-Length` bytes are sent. Without a free slot a download waits, for 30 s at most; then it is 503.
+         *     If the file cannot be read completely, or another caller needs the slot of a slow download, the connection is
+         *     closed before `Content-Length` bytes are sent. A download waits for a free slot for up to 30 s; then the
+         *     response is 503.
          *
-         *     The operator can limit how long raw files are kept. Those of feeds that never ran, and the last one that the
-         *     partner has loaded, are always there.
+         *     The operator can limit how long raw files are kept. Files of feeds that never ran, and the file that the partner
+         *     loaded last, are always kept.
          */
         get: operations["downloadFeedFile"];
         put?: never;
@@ -256,15 +261,15 @@ export interface paths {
          *     request. Products are matched by partner and sku; unchanged ones are not rewritten. A run is all or nothing: a
          *     failed run changes no product.
          *
-         *     No body is needed. A queued, completed or failed job can be run, any number of times. Invalid rows are
-         *     skipped, see `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) if the raw file is
-         *     missing or unreadable, if its size or SHA-256 differs from that of the upload, if a quote of the CSV never
-         *     closes, if the run exhausts memory, or if the load cannot be committed.
+         *     No body is needed. A queued, completed or failed job can be run, any number of times. Invalid rows are skipped,
+         *     see `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) if the raw file is missing or
+         *     unreadable, if its size or SHA-256 differs from the uploaded file, if a quote of the CSV is never closed, if the
+         *     run exhausts memory, or if the load cannot be committed.
          *
          *     **Reading rows**
          *
-         *     - RFC 4180 quoting, line breaks inside quotes, CRLF or LF. A quote inside an unquoted field is a character. A
-         *       blank line is no row. Missing cells at the end of a row are empty.
+         *     - RFC 4180 quoting, line breaks inside quotes, CRLF or LF. A quote inside an unquoted field is an ordinary
+         *       character. Blank lines are ignored. Missing cells at the end of a row are empty.
          *     - A column that is not in the feed keeps the stored value; an empty cell sets it to null.
          *     - Values are trimmed (Unicode white space too). `sku` is text: leading zeros stay. `currency` is upper-cased;
          *       it is an active ISO 4217 code of money: metals (`XAU`), units of account (`XDR`), `XTS` and `XXX` are not
@@ -272,37 +277,37 @@ export interface paths {
          *       `pre_order` and `back_order` become `in_stock`, `out_of_stock`, `preorder` and `backorder`.
          *     - `price`: optionally one currency sign (`$ € £ ¥`) or three-letter ISO 4217 code, before or after, with or
          *       without a space; digits, or thousands in groups of three separated by commas; optionally a point and 1 to 4
-         *       decimals, and zeros behind them; at most 999,999,999,999.9999. `19.99`, `19.990000`, `1,280`, `$8,395.00`,
-         *       `USD 5` and `5 €` are prices; `4,20`, `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is
-         *       dropped; a code is the currency if the row has none.
+         *       decimals, and trailing zeros; at most 999,999,999,999.9999. `19.99`, `19.990000`, `1,280`, `$8,395.00`, `USD
+         *       5` and `5 €` are prices; `4,20`, `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is
+         *       removed; a code sets the currency if the row has none.
          *
          *     `KnownRowIssueCode` lists the reasons for skipping a row.
          *
          *     **Withdrawals**
          *
-         *     A feed with mode `replace` withdraws the active products of its collection that no row names. A row that is skipped, for any
-         *     reason, keeps its product from being withdrawn. A row that cannot be split into cells, or whose sku is filled down from one
-         *     that is unknown, withholds all withdrawals of the run.
-         *     The run fails, and changes nothing, if it would withdraw more than ten and more than a fifth of the active products of the
-         *     collection, or leave none: `would_withdraw` and the message have the number, which `max_withdrawn` confirms. It fails too
-         *     if a newer `replace` feed of the collection has been loaded since, unless `allow_older` is true.
+         *     A feed with mode `replace` withdraws the active products of its collection that no row names. A skipped row
+         *     protects its product from withdrawal. A row that cannot be split into cells, or whose filled-down sku is
+         *     unknown, prevents all withdrawals of the run. The run fails, and changes nothing, if it would withdraw all
+         *     active products of the collection, or more than ten and more than a fifth of them: `would_withdraw` and the
+         *     message have the number; `max_withdrawn` confirms it. It fails too if a newer `replace` feed of the collection
+         *     has been loaded since, unless `allow_older` is true.
          *
          *     **Queue**
          *
-         *     A run waits in a queue for a slot; a run with a waiting request precedes the others. Meanwhile the job is
-         *     `queued` and has `queued_at`, its `message` says so, and `POST /jobs/{job_id}/cancel` removes it: then clients that wait
-         *     for the run get 409. A second request that would wait for the same run is 409 too; one that another process serves gets
-         *     the result of that run. 503: all waiting places are taken. Runs and plans of one partner get at most half of them.
-         *     If the key of a request is revoked, expires or is removed while its run waits, the request is 401 and withdrawn; a run that
-         *     was queued with `Prefer: respond-async`, or has begun, continues.
+         *     A run waits in a queue for a worker slot; runs with a waiting client come first. Meanwhile the job is `queued`,
+         *     with `queued_at` and a `message`, and `POST /jobs/{job_id}/cancel` removes the run from the queue: clients that
+         *     wait for it get 409. A second request that would wait for the same run is 409 too; if another process serves it,
+         *     it gets the result of that run. If the queue is full, the response is 503; runs and plans of one partner take at
+         *     most half of the queue. If the API key is revoked, expires or is removed while the run is queued, the request is
+         *     401 and the run is removed; a run that was queued with `Prefer: respond-async`, or has started, continues.
          *
          *     **Asynchronous runs**
          *
-         *     With `Prefer: respond-async`, the run is queued and the response is 202 immediately; `GET /jobs/{job_id}`
-         *     shows its progress. `Prefer: respond-async, wait=10` waits up to ten seconds for the result, which is then 200
-         *     as without the header. A job that is queued already keeps its place. Runs of one partner are executed one
-         *     after the other, in the order in which they were queued. If a process dies, its run is retried, up to five
-         *     attempts in all; without `respond-async` it fails.
+         *     With `Prefer: respond-async`, the run is queued and the response is 202 immediately; `GET /jobs/{job_id}` shows
+         *     its progress. `Prefer: respond-async, wait=10` waits up to ten seconds for the result, which is then 200 as
+         *     without the header. A job that is already queued keeps its position. Runs of one partner are executed one after
+         *     the other, in the order in which they were queued. If a process crashes, its run is retried, up to five attempts
+         *     in all; without `respond-async` it fails.
          */
         post: operations["runJob"];
         delete?: never;
@@ -320,8 +325,8 @@ export interface paths {
         };
         /**
          * Stream job events (SSE)
-         * @description Sends the job now and after each change, as server-sent events of the type `job`. `data` is the JSON of `GET
-         *     /jobs/{job_id}` in one line, `id` its `ETag`. After 15 seconds without an event, a comment is sent. An
+         * @description Sends the job immediately and after each change, as server-sent events of the type `job`. `data` is the JSON of
+         *     `GET /jobs/{job_id}` in one line, `id` its `ETag`. After 15 seconds without an event, a comment is sent. An
          *     `EventSource` that can send the API key can read it.
          *
          *     The response ends when no run of the job is queued or running, or after a minute. A client that reconnects
@@ -348,12 +353,12 @@ export interface paths {
         put?: never;
         /**
          * Cancel a run
-         * @description Cancels a queued or running run, whether or not a client waits for it. Nothing of it is applied, and the job can be run
-         *     again.
+         * @description Cancels a queued or running run, whether or not a client waits for it. None of its changes are applied, and the
+         *     job can be run again.
          *
-         *     A run that has not started is taken out of the queue. Job, feed and issues are as the last run left them; before the
-         *     first run the job is `queued`, without `queued_at`. `GET /jobs/{job_id}/runs` lists the run as `cancelled`, no event is
-         *     sent, and a client that waits for the run gets 409.
+         *     A run that has not started is removed from the queue. Job, feed and issues keep the state after the last run;
+         *     before the first run the job is `queued`, without `queued_at`. `GET /jobs/{job_id}/runs` lists the run as
+         *     `cancelled`, no event is sent, and a client that waits for the run gets 409.
          *
          *     A run that has started fails with the reason `The run was cancelled.`, and so does the job. A client that waits for the
          *     run gets the same result.
@@ -383,11 +388,11 @@ export interface paths {
          * @description Errors (why a row was skipped) and warnings (a suspicious value, which does not skip the row) of the last run
          *     that ended, in file order: one entry per reason, so a row with two faults has two entries. Issues of the whole
          *     feed are reported at the header, row 0. At most 10,000 entries are kept per run, errors before warnings, and
-         *     fewer if their texts are very long (4 MiB in all); `issue_counts` are exact nevertheless, and `GET
+         *     fewer if their texts are very long (4 MiB in all); `issue_counts` are always exact, and `GET
          *     /jobs/{job_id}/rejects.csv` has the skipped rows. Empty for a submission job, and before the first run.
          *
-         *     Entries are kept for 90 days after the end of the run, unless the operator chose another time. Then the list is empty
-         *     and has `issues_removed_at`; `issue_counts` stay. Run the job again to list them anew.
+         *     Entries are kept for 90 days after the end of the run, unless the operator chose another time. Then the list is
+         *     empty and has `issues_removed_at`; `issue_counts` stay. Run the job again to get them again.
          */
         get: operations["listJobIssues"];
         put?: never;
@@ -407,9 +412,10 @@ export interface paths {
         };
         /**
          * List the runs of a job
-         * @description Every run of the job that has started, newest first, with its own counters and the reason of its failure; reverts also
-         *     while they are queued. A run whose process died has failed; the job is then run again automatically, unless a client was
-         *     waiting for it. A revert keeps its number then. Empty for a submission job, and before the first run. Of runs before contract 1.3.0, only the last one of each job is listed.
+         * @description Every run of the job that has started, newest first, with its own counters and the reason of its failure;
+         *     reverts also while they are queued. If its process crashed, a run is `failed`, and the job is retried
+         *     automatically, unless a client was waiting for it. A retried revert keeps its number. Empty for a submission
+         *     job, and before the first run. Of runs before contract 1.3.0, only the last one of each job is listed.
          */
         get: operations["listJobRuns"];
         put?: never;
@@ -428,11 +434,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List what a run changed
-         * @description The products that a run of the job has changed, by product number, in the shape of a plan: each product once, with its
-         *     values before and after the run. `row` and `line` are null: the history does not keep them. A run that failed, or has not
-         *     ended, has changed nothing. Products that were deleted since are left out, and so are those that only a change by SQL has
-         *     changed, and those that only moved to another collection. A page ends early when its values reach 1 MiB.
+         * List the changes of a run
+         * @description The products that a run of the job has changed, by product number, in the shape of a plan: each product once,
+         *     with its values before and after the run. `row` and `line` are null: the history does not keep them. A run that
+         *     failed, or has not ended, has changed nothing. Not listed are products that were deleted since, products that
+         *     were changed only by SQL, and products that only moved to another collection. A page ends early when its values
+         *     reach 1 MiB.
          */
         get: operations["listRunChanges"];
         put?: never;
@@ -454,17 +461,18 @@ export interface paths {
         put?: never;
         /**
          * Undo a run
-         * @description Undoes a completed run of the job as a new run of the job, of the kind `revert`: products that the run changed get their
-         *     earlier values, `feed_id` and collection back, those that it inserted are withdrawn, those that it withdrew are restored. It is
-         *     all or nothing. Orders stay as they are. The job, its issues and its rejects go on showing the last load; `GET
-         *     /jobs/{job_id}/runs` shows the revert, and `GET /jobs/{job_id}/changes` what it changed. A revert can be reverted.
+         * @description Undoes a completed run of the job as a new run of the job, of the kind `revert`: products that the run changed
+         *     get their earlier values, `feed_id` and collection back, products that it inserted are withdrawn, products that
+         *     it withdrew are restored. It is all or nothing. Orders do not change. The job, its issues and its rejects still
+         *     show the last load; `GET /jobs/{job_id}/runs` shows the revert, and `GET /jobs/{job_id}/changes` its changes. A
+         *     revert can be reverted.
          *
          *     **Conflicts**
          *
-         *     A product that is no longer as the run left it, because another run, a withdrawal or a change by SQL has changed or moved it
-         *     since, is a conflict. By default the response is 409 with the first 100 conflicts, and nothing changes; with
-         *     `on_conflict=skip`, these products are left alone and counted as `skipped`. To undo several runs, begin with the last one:
-         *     then there are no conflicts. If a product is changed between the request and the revert, the revert fails (`status: failed`,
+         *     A product is a conflict if another run, a withdrawal or a change by SQL has changed or moved it since. By
+         *     default the response is 409 with the first 100 conflicts, and nothing changes; with `on_conflict=skip`, these
+         *     products are not changed and count as `skipped`. To undo several runs, begin with the last one: then there are
+         *     no conflicts. If a product is changed between the request and the revert, the revert fails (`status: failed`,
          *     also with 200).
          *
          *     **Preview**
@@ -474,9 +482,10 @@ export interface paths {
          *
          *     **Queue**
          *
-         *     A revert waits in the same queue as loads and is executed like these; see `runJob` and `cancelJob`. A repeated
-         *     request joins a revert of the same run that is queued or running, and is 409 after it: so a run is not reverted twice.
-         *     With `Prefer: respond-async`, the response is 202 immediately, and `GET /jobs/{job_id}/runs` shows the progress.
+         *     A revert waits in the same queue as loads, and is executed in the same way; see `runJob` and `cancelJob`. A
+         *     repeated request joins a queued or running revert of the same run; afterwards it is 409, so that a run is not
+         *     reverted twice. With `Prefer: respond-async`, the response is 202 immediately, and `GET /jobs/{job_id}/runs`
+         *     shows the progress.
          */
         post: operations["revertRun"];
         delete?: never;
@@ -496,11 +505,10 @@ export interface paths {
         put?: never;
         /**
          * Preview a run (dry run)
-         * @description Reads the raw file and compares it with the catalog by the same code as a run, and changes nothing. The
-         *     counters are those that a run would give now. Changes come in pages, in file order; each page is computed
-         *     anew, so it shows changes of the catalog since the previous page. A page ends early when its values reach 1
-         *     MiB. A run that would fail is `status: failed`, also with 200. `max_withdrawn` and `allow_older` show what a run with
-         *     these would do.
+         * @description Reads the raw file and compares it with the catalog as a run does, and changes nothing. The counters are the
+         *     result that a run would have now. Changes come in pages, in file order; each page is computed anew, so it shows
+         *     changes of the catalog since the previous page. A page ends early when its values reach 1 MiB. A run that would
+         *     fail is `status: failed`, also with 200. `max_withdrawn` and `allow_older` preview a run with these parameters.
          */
         post: operations["planJob"];
         delete?: never;
@@ -520,21 +528,21 @@ export interface paths {
          * Download the rows skipped by the last run
          * @description The rows that the last run skipped, each once, in file order and as a feed: correct them and upload the file.
          *     Rows of more than 512 KiB are left out; their issues name their lines. Header and rows are unchanged, cell for
-         *     cell, behind three generated columns: `_line` (line in the original file), `_codes` (the codes of the errors,
-         *     separated by spaces) and `_messages`. They come first because a row can have more cells than the header.
-         *     Uploads ignore columns whose names begin with `_`, but for this: a row whose `_codes` is `duplicate_sku` alone is skipped
-         *     again (`superseded_row`), because a later row had won. The generated cells are safe to open in a spreadsheet; the
-         *     original ones are not changed.
+         *     cell, after three generated columns: `_line` (line in the original file), `_codes` (the codes of the errors,
+         *     separated by spaces) and `_messages`. They come first because a row can have more cells than the header. Uploads
+         *     ignore columns whose names begin with `_`, with one exception: a row whose `_codes` is `duplicate_sku` alone is
+         *     skipped again (`superseded_row`), because a later row had won. The generated cells are safe to open in a
+         *     spreadsheet; the original ones are not changed.
          *
-         *     Of a feed with a format, they are a file of that format: in its encoding, behind as many blank lines as `skip_lines`
-         *     says, and never packed. `Content-Type` names its charset. Cells that were filled down are repeated; a row that could not be
-         *     split is as it was, unless its group is certain. Each row stands for itself when the file is uploaded: nothing is filled down
-         *     from the row above. For a file without header row, they have one, in which the columns of the feed are named `1`, `2`
-         *     and so on; the same format reads it.
+         *     If the feed has a format, the rejects are a file of this format: in its encoding, after as many blank lines as
+         *     `skip_lines` says, and never compressed. `Content-Type` names the charset. Filled-down cells are repeated; a row
+         *     that could not be split is unchanged, unless its group is certain. Each row is complete when the file is
+         *     uploaded: nothing is filled down from the row above. If the feed has no header row, the rejects have one, in
+         *     which the columns of the feed are named `1`, `2` and so on; the same format reads it.
          *
-         *     The raw file is read again, so the rejects are complete, however many rows were skipped. After a failed run
-         *     they contain the rows that it had skipped by then. Without a free slot a download waits, for 30 s at most; then it is
-         *     503. If another caller needs the slot of a slow download, the connection is closed: request it again.
+         *     The raw file is read again, so the rejects are complete, however many rows were skipped. After a failed run they
+         *     contain the rows skipped until then. A download waits for a free slot for up to 30 s; then the response is 503.
+         *     If another caller needs the slot of a slow download, the connection is closed: request it again.
          */
         get: operations["downloadJobRejects"];
         put?: never;
@@ -554,10 +562,10 @@ export interface paths {
         };
         /**
          * Get the queue of runs
-         * @description How many runs wait and how many are in progress, reverts included, in all and for each partner that has one. It needs an
+         * @description Numbers of queued and running runs, reverts included, in total and for each partner that has one. It needs an
          *     API key that is not limited to a partner. `GET /jobs/{job_id}` shows the state of one job.
          *
-         *     The partners are listed by name, by code point, in pages; the numbers beside the list are those of all partners.
+         *     The partners are listed by name, in code point order, in pages; the numbers beside the list cover all partners.
          */
         get: operations["getQueue"];
         put?: never;
@@ -577,8 +585,9 @@ export interface paths {
         };
         /**
          * List formats
-         * @description The formats that an upload can name: first the built-in ones, which cannot be changed, by name; then those of partners, by
-         *     partner and name, by code point. A format says how to read a file; an upload names it in its field `format`.
+         * @description The formats that an upload can name: first the built-in formats, which cannot be changed, by name; then the
+         *     formats of partners, by partner and name, in code point order. A format defines how to read a file; an upload
+         *     names it in its field `format`.
          */
         get: operations["listFormats"];
         put?: never;
@@ -598,8 +607,8 @@ export interface paths {
         };
         /**
          * List partners
-         * @description Partners by name, by code point, each with its numbers and with what needs attention. A partner exists from its first
-         *     upload on. The numbers are exact: they change in the transaction that changes what they count.
+         * @description Partners by name, in code point order, each with its statistics and its reasons for attention. A partner exists
+         *     from its first upload on. The numbers are exact: they are updated in the transaction that changes the data.
          *
          *     With `sort_by=attention`, the partners that need attention most come first: by their worst reason, in the order in which
          *     `KnownAttentionReason` lists them, then by how long it has lasted, then by name. Partners without a reason follow, by name.
@@ -622,7 +631,7 @@ export interface paths {
         };
         /**
          * Get a partner
-         * @description A partner with its numbers and what needs attention, as in the list.
+         * @description A partner with its statistics and its reasons for attention, as in the list.
          */
         get: operations["getPartner"];
         put?: never;
@@ -643,7 +652,7 @@ export interface paths {
         /**
          * Download a partner's products as a feed
          * @description The active products in the feed format, by product number: UTF-8 with commas, all columns, prices with all their
-         *     digits. To load the file again leaves every product unchanged.
+         *     digits. Loading the file again changes no product.
          *
          *     With `format`, the file is one of this format, built-in or of the partner, and leaves every product unchanged when
          *     it is loaded again with it. It has the format's encoding, delimiter and decimal separator, a byte order mark in
@@ -678,17 +687,17 @@ export interface paths {
         get: operations["getFormat"];
         /**
          * Create or replace a partner's format
-         * @description Stores a format under a name: it is created, or replaces the one of this name as a whole. A partner that does not exist is
+         * @description Creates a format, or replaces the existing format of this name as a whole. A partner that does not exist is
          *     created, as by an upload. A partner has at most 100 formats.
          *
-         *     Feeds that were uploaded keep the definition of then. A format with the name `default` applies to the partner's uploads
-         *     without `format`.
+         *     Feeds that were uploaded before keep their definition. A format with the name `default` applies to the partner's
+         *     uploads without `format`.
          */
         put: operations["replaceFormat"];
         post?: never;
         /**
          * Delete a partner's format
-         * @description Deletes the format, and responds with it as it was. Feeds that were uploaded with it keep its definition.
+         * @description Deletes the format and returns it. Feeds that were uploaded with it keep its definition.
          */
         delete: operations["deleteFormat"];
         options?: never;
@@ -705,8 +714,8 @@ export interface paths {
         };
         /**
          * List sources
-         * @description The sources of all partners that the key may see, by partner and name, by code point. A source is an address from which
-         *     the service fetches feeds, on a schedule or on request.
+         * @description The sources of all partners that the key may see, by partner and name, in code point order. A source is an
+         *     address from which the service fetches feeds, on a schedule or on request.
          */
         get: operations["listSources"];
         put?: never;
@@ -731,20 +740,20 @@ export interface paths {
         get: operations["getSource"];
         /**
          * Create or replace a source
-         * @description Stores a source under a name: it is created, or replaces the one of this name as a whole. A partner that does not exist is
+         * @description Creates a source, or replaces the existing source of this name as a whole. A partner that does not exist is
          *     created, as by an upload. A partner has at most 100 sources.
          *
-         *     Values of `headers` and the password are encrypted, and sent to the origin of `url` only. The value `********` stands for the
-         *     one that is stored; where none is stored, and when `url` has another origin than before, the header or the password is left
-         *     out.
+         *     Values of `headers` and the password are stored encrypted, and sent only to the origin of `url`. The value
+         *     `********` keeps the stored value; if none is stored, or if `url` has another origin than before, the header or
+         *     the password is removed.
          *
-         *     The fetches of the source stay; its failures count anew.
+         *     The fetches of the source are kept; its failures are counted anew.
          */
         put: operations["replaceSource"];
         post?: never;
         /**
          * Delete a source
-         * @description Deletes the source with its fetches, and responds with it as it was. Feeds that were fetched stay. A fetch in progress makes no feed.
+         * @description Deletes the source with its fetches, and returns it. Feeds that were fetched are kept. A fetch in progress creates no feed.
          */
         delete: operations["deleteSource"];
         options?: never;
@@ -763,8 +772,8 @@ export interface paths {
         put?: never;
         /**
          * Fetch a source now
-         * @description Requests a fetch, which starts within seconds, also of a source that is not enabled. While a fetch of the source is queued or
-         *     running, there is no other one: the response shows that one, and a queued one starts now.
+         * @description Queues a fetch, which starts within seconds, even if the source is not enabled. If a fetch of the source is
+         *     already queued or running, the response shows that fetch, and a queued one starts now.
          */
         post: operations["fetchSource"];
         delete?: never;
@@ -782,7 +791,7 @@ export interface paths {
         };
         /**
          * List the fetches of a source
-         * @description The fetches of the source, newest first. Those that ended more than 90 days ago are removed.
+         * @description The fetches of the source, newest first. Fetches that ended more than 90 days ago are removed.
          */
         get: operations["listSourceFetches"];
         put?: never;
@@ -810,9 +819,10 @@ export interface paths {
          *     `cursor` without `sort_by` continues the default order after that product, without gaps or repeats. With
          *     `sort_by=product_id` a cursor is a position: the product need not exist. With any other `sort_by` it is 400.
          *
-         *     With `as_of`, the page shows the catalog of one partner as it was then, by product number ascending: `partner_name` is
-         *     required unless the key is limited to a partner, `cursor` is a position, and `q` and other orders are 422. The filters
-         *     compare the values of that time. `as_of` is 410 before the kept history of the partner begins.
+         *     With `as_of`, the page shows the catalog of one partner at that time, by product number ascending:
+         *     `partner_name` is required unless the key is limited to a partner, `cursor` is a position, and `q` and other
+         *     orders are 422. The filters compare the values of that time. `as_of` is 410 before the kept history of the
+         *     partner begins.
          *
          *     If several parameters are wrong, `sort_by` is reported first, then `order`, then `cursor` (400), then the
          *     others (422).
@@ -835,9 +845,9 @@ export interface paths {
         };
         /**
          * List the most frequent values of a field
-         * @description The 50 most frequent values of a field among the products that match all given filters, the same as those of
-         *     `listProducts`, with the number of those products. Products without a value are left out. Of equal counts, the
-         *     smaller value by code point comes first.
+         * @description The 50 most frequent values of a field among the products that match all given filters, each with its number of
+         *     products. The filters are the same as in `listProducts`. Products without a value are left out. Of equal counts,
+         *     the smaller value by code point comes first.
          */
         get: operations["listProductFacets"];
         put?: never;
@@ -857,7 +867,7 @@ export interface paths {
         };
         /**
          * Get a product
-         * @description One product with all fields; those without a value are null. A withdrawn product is shown too, with `withdrawn_at`. With `as_of`, the product as it was then: 404 before it was created, 410 before its kept history begins.
+         * @description One product with all fields; those without a value are null. A withdrawn product is shown too, with `withdrawn_at`. With `as_of`, the product at that time: 404 before it was created, 410 before its kept history begins.
          */
         get: operations["getProduct"];
         put?: never;
@@ -877,11 +887,12 @@ export interface paths {
         };
         /**
          * List the versions of a product
-         * @description Every version of a product, newest first: the one in force has no end. A version begins with a run that changed the
-         *     product, or with its withdrawal. What a run left unchanged is no version; one that only moved to another collection has no
-         *     `changes`. A change that no run made (by SQL) is part of the change of the next run of the partner, which then is external.
+         * @description Every version of a product, newest first; the current version has no end. A version begins with a run that
+         *     changed the product, or with its withdrawal. A version that only moved to another collection has no `changes`. A
+         *     change by SQL, which no run made, is part of the version of the partner's next run; `is_external` is true then.
          *
-         *     The history begins when the product was created, or when the service began to keep it; the oldest version then has no changes.
+         *     The history begins when the product was created, or when the service began to keep history; in the second case,
+         *     the oldest version has no changes.
          */
         get: operations["listProductHistory"];
         put?: never;
@@ -904,10 +915,10 @@ export interface paths {
          * @description The changes of the price, and the lowest price of the `days` before the current price began, as a shop must show it beside a
          *     reduction in the European Union (Directive 98/6/EC, article 6a: at least 30 days).
          *
-         *     The window ends when the current price began, and begins `days` of 24 hours earlier. Each price counts that was in force at
-         *     any moment of it, the one at its start included. What does not count: the current price itself, times without a price or
-         *     in which the product was withdrawn, and prices in another currency than the current one. A restoration begins a price;
-         *     a change of other fields does not.
+         *     The window ends when the current price began, and begins `days` of 24 hours earlier. Every price that was in
+         *     force at any moment of the window counts, including the price at its start. Not counted are the current price
+         *     itself, times without a price or with the product withdrawn, and prices in another currency than the current
+         *     price. A restoration begins a price; a change of other fields does not.
          */
         get: operations["getProductPrices"];
         put?: never;
@@ -929,9 +940,9 @@ export interface paths {
         put?: never;
         /**
          * Withdraw a product
-         * @description Takes a product out of the catalog until a later feed names it: it cannot be ordered, and is left out of lists, facets
-         *     and counts. Orders that exist keep it. A product that is withdrawn already stays as it is. The next run of the partner
-         *     compares all rows of its feed, and thus takes as long as a first one.
+         * @description Takes a product out of the catalog until a later feed names it: it cannot be ordered, and is left out of lists,
+         *     facets and counts. Existing orders keep it. Withdrawing a withdrawn product changes nothing. The next run of the
+         *     partner compares all rows of its feed, and takes as long as a first run.
          */
         post: operations["withdrawProduct"];
         delete?: never;
@@ -948,12 +959,14 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the record a product comes from
-         * @description The record of the raw file that gave the product its present values, byte for byte. A later record that changes nothing
-         *     leaves the source as it is; so do a withdrawal, and a change by the operator that no feed has overwritten.
+         * Get the source record of a product
+         * @description The record of the raw file that set the current values of the product, byte for byte. The source does not change
+         *     with a later record that changes nothing, with a withdrawal, or with a change by the operator that no feed has
+         *     overwritten.
          *
-         *     Of a removed or missing file, `record_base64` and `record_text` are null. `record_sha256` stays if the service removed the
-         *     file. Of a product that was last changed before version 1.3.0, the three are null: its place in the file is unknown.
+         *     If the file is removed or missing, `record_base64` and `record_text` are null. `record_sha256` is kept if the
+         *     service removed the file. If the product was last changed before version 1.3.0, all three are null: its position
+         *     in the file is unknown.
          */
         get: operations["getProductSource"];
         put?: never;
@@ -994,15 +1007,16 @@ export interface paths {
         };
         /**
          * List orders
-         * @description Orders with their items, newest first. A page ends before `limit` where its orders exceed 1 MiB, with at least one: read on
-         *     while there is a `next_cursor`.
+         * @description Orders with their items, newest first. A page ends before `limit` where its orders exceed 1 MiB, with at least
+         *     one: continue while there is a `next_cursor`.
          */
         get: operations["listOrders"];
         put?: never;
         /**
          * Create an order
          * @description Creates an order with its items, all or nothing. Each item copies the current sku, name and price of its
-         *     product. Items are checked in the given order, existence before availability; the first failing item decides.
+         *     product. Items are checked in the given order, existence before availability; the first invalid item determines
+         *     the response.
          *
          *     A product can be ordered if it has a price and its availability is absent or one of `in_stock`, `available`,
          *     `limited_stock`, `low_stock`, `preorder` and `backorder`. All items of an order share one currency; a product
@@ -1047,13 +1061,13 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * Get the record an order item comes from
-         * @description The record of the raw file that gave the product its values when the order was created, byte for byte. Later feeds do not
-         *     change it.
+         * Get the source record of an order item
+         * @description The record of the raw file that set the values of the product when the order was created, byte for byte. Later
+         *     feeds do not change it.
          *
-         *     Of a removed or missing file, `record_base64` and `record_text` are null. `record_sha256` stays if the service removed the
-         *     file. Of a partner that was removed, only `feed_id` is left. Of an item that was ordered before version 1.3.0, all fields
-         *     are null.
+         *     If the file is removed or missing, `record_base64` and `record_text` are null. `record_sha256` is kept if the
+         *     service removed the file. If the partner was removed, only `feed_id` is left. If the item was ordered before
+         *     version 1.3.0, all fields are null.
          */
         get: operations["getOrderItemSource"];
         put?: never;
@@ -1136,8 +1150,8 @@ export interface paths {
         };
         /**
          * List webhooks
-         * @description The endpoints that get events, disabled ones too, the oldest first, without their secrets. A key that is limited to a
-         *     partner sees the partner's own. The operator creates, disables and removes them.
+         * @description The endpoints that receive events, disabled ones included, oldest first, without their secrets. A key that is
+         *     limited to a partner sees only the partner's endpoints. The operator creates, disables and removes them.
          */
         get: operations["listWebhooks"];
         put?: never;
@@ -1157,8 +1171,8 @@ export interface paths {
         };
         /**
          * List the deliveries of a webhook
-         * @description The deliveries that are pending, and those that ended within the last 7 days, by the time of the event, newest first. A
-         *     delivery that is repeated by the operator has the same `message_id` and begins again as `pending`.
+         * @description Pending deliveries, and deliveries that ended within the last 7 days, by the time of the event, newest first. A
+         *     delivery that the operator repeats keeps its `message_id` and starts again as `pending`.
          */
         get: operations["listWebhookDeliveries"];
         put?: never;
@@ -1288,7 +1302,7 @@ export interface components {
          */
         LoadMode: "upsert" | "replace" | "update";
         /**
-         * @description A part of the partner's catalog, which a feed with mode `replace` describes as a whole. A feed that names it moves there all products of its rows, unchanged ones included. Absent or null: known products stay in their collection, and new ones belong to `main`; with mode `replace`, it is `main`.
+         * @description A part of the partner's catalog, which a feed with mode `replace` describes as a whole. A feed that names a collection moves all products of its rows to it, unchanged ones included. Absent or null: known products stay in their collection, and new ones belong to `main`; with mode `replace`, it is `main`.
          * @default null
          * @example winter
          */
@@ -1299,11 +1313,11 @@ export interface components {
          */
         MaxSkippedPercent: number | null;
         /**
-         * @description The run fails, and changes nothing, if more than this percentage of the changed prices rise or fall by a factor of five or more in the same currency. Null: no limit.
+         * @description The run fails, and changes nothing, if more than this percentage of the prices that it changes jump: to five times the previous price or more, or to a fifth or less, in the same currency. Null: no limit.
          * @example 20
          */
         MaxPriceJumpPercent: number | null;
-        /** @description What an upload created. */
+        /** @description The resources that an upload created. */
         FeedReceipt: {
             feed_id: components["schemas"]["FeedId"];
             /**
@@ -1322,18 +1336,18 @@ export interface components {
             validation_status: "queued";
             sha256: components["schemas"]["FileSha256"];
             /**
-             * @description The size of the file in bytes, as it was uploaded.
+             * @description The size of the uploaded file in bytes.
              * @example 272
              */
             size_bytes: number;
             /**
-             * @description The first feed of this partner with the same bytes, mode, collection and format, if its number is smaller; null if there is none. The feed is accepted nevertheless.
+             * @description The first feed of this partner with the same bytes, mode, collection and format, if its number is smaller; null if there is none. The feed is accepted all the same.
              * @example FD00001
              */
             duplicate_of: string | null;
         };
         /**
-         * @description The SHA-256 of the file's bytes, as they were uploaded, in lower-case hexadecimal digits.
+         * @description The SHA-256 of the uploaded file, in lower-case hexadecimal digits.
          * @example 6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a
          */
         FileSha256: string;
@@ -1405,14 +1419,14 @@ export interface components {
             raw_file_bucket: string;
             sha256: components["schemas"]["FileSha256"];
             /**
-             * @description The size of the file in bytes, as it was uploaded.
+             * @description The size of the uploaded file in bytes.
              * @example 272
              */
             size_bytes: number;
             mode: components["schemas"]["LoadMode"];
             collection: components["schemas"]["Collection"];
             /**
-             * @description The format that the feed was uploaded with, whose definition of then it keeps; null if it has none, and is read as the specification says.
+             * @description The format of the upload; the feed keeps its definition at that time. Null: the standard feed format.
              * @example weekly-price-list
              */
             format_name: string | null;
@@ -1424,18 +1438,18 @@ export interface components {
              */
             duplicate_of: string | null;
             /**
-             * @description The run of the job that has undone the last one, if it was not reverted itself; else absent.
+             * @description The run that has undone the last run of the job; absent if there is none, or if it was reverted itself.
              * @example 2
              */
             reverted_by?: number;
             /**
              * Format: date-time
-             * @description When the raw file was removed, UTC, because it was old and the catalog did not need it any more; null while it is kept. Then it can neither be downloaded nor run (410).
+             * @description When the raw file was removed, UTC, because it was older than the operator's limit and the catalog no longer needed it; null while it is kept. A removed file can neither be downloaded nor run (410).
              * @example 2027-03-01T03:00:00.000Z
              */
             raw_file_removed_at: string | null;
         };
-        /** @description A partner and its numbers. */
+        /** @description A partner with its statistics. */
         Partner: {
             /**
              * @description The name, which identifies the partner.
@@ -1463,11 +1477,11 @@ export interface components {
              * @example 2026-03-01T09:31:00.000Z
              */
             last_completed_at: string | null;
-            /** @description Why a person should look at this partner, worst first; empty if there is no reason. The end of a run or of a fetch changes it at once. What time brings, such as `stale`, is noticed within a minute; with thousands of partners, `never_run` is noticed within half an hour. */
+            /** @description Reasons why a person should look at this partner, worst first; empty if there are none. The end of a run or a fetch updates them immediately. Reasons that depend on time, such as `stale`, are detected within a minute; with thousands of partners, `never_run` is detected within half an hour. */
             attention: components["schemas"]["PartnerAttention"][];
         };
         /**
-         * @description An order of partners: by `name`, or by `attention`, those first that need it most.
+         * @description Order of the partners: by `name`, or by `attention`, the most urgent first.
          * @example attention
          * @enum {string}
          */
@@ -1477,12 +1491,12 @@ export interface components {
             reason: components["schemas"]["AttentionReason"];
             /**
              * Format: date-time
-             * @description Since when the partner has this reason, UTC. It stays while the reason lasts.
+             * @description When the reason began, UTC. It does not change while the reason lasts.
              * @example 2026-03-01T09:31:00.000Z
              */
             since: string;
             /**
-             * @description How many things the reason is about; `KnownAttentionReason` says of each reason which.
+             * @description Number of affected items; `KnownAttentionReason` defines the unit of each reason.
              * @example 6
              */
             count: number;
@@ -1493,22 +1507,23 @@ export interface components {
          */
         AttentionReason: components["schemas"]["KnownAttentionReason"] | string;
         /**
-         * @description Reasons for attention in this version, worst first, and what `count` counts.
+         * @description Reasons for attention in this version, worst first, and the unit of `count`.
          *
-         *     A *load* is the last completed run of a feed, of those that were not undone; the *last load* is the one that ended last. The
-         *     50 newest feeds of a partner count, and the last 20 runs of each. A file of corrected rows, which has the columns `_line` and `_codes` of
-         *     `downloadJobRejects`, is no load of its own: the rows that it loads are taken off the skipped rows of the load before it.
+         *     A *load* is the last completed run of a feed that was not reverted; the *last load* is the load that ended last.
+         *     Only the 50 newest feeds of a partner are considered, and the last 20 runs of each. A file of corrected rows,
+         *     with the columns `_line` and `_codes` of `downloadJobRejects`, is not a separate load: its loaded rows are
+         *     subtracted from the skipped rows of the previous load.
          *
          *     - `last_run_failed`: the last run has failed, not counting runs that were cancelled. Counts the feeds whose run failed since
          *       the last run that completed.
          *     - `withdrawals_blocked`: in place of `last_run_failed`, because the run would have withdrawn too many products. Counts these
          *       products (`would_withdraw`).
-         *     - `price_jump`: in the last load, the prices of many products jumped (see the issue `price_jump`); or the last run failed by
-         *       `max_price_jump_percent`, which is `last_run_failed` too. Counts these products.
-         *     - `no_prices`: no row of the last load has a price, although the file has a column for it or an earlier load had prices.
-         *       Counts its rows that were loaded. A feed of mode `update` without this column says nothing of prices.
-         *     - `source_failing`: the last fetch of an enabled source has failed, or the last five attempts have. A page in place of a
-         *       file fails a fetch too. Counts these sources.
+         *     - `price_jump`: in the last load, the prices of many products jumped (see the issue `price_jump`); or the last
+         *       run failed because of `max_price_jump_percent`, which is `last_run_failed` too. Counts these products.
+         *     - `no_prices`: no row of the last load has a price, although the file has a column for it or an earlier load had
+         *       prices. Counts its rows that were loaded. A feed with mode `update` without this column is not considered.
+         *     - `source_failing`: the last fetch of an enabled source has failed, or the last five attempts have. A web page
+         *       instead of a file is a failed fetch too. Counts these sources.
          *     - `much_smaller`: the last load has less than half of the rows of the load before it with the same mode, collection
          *       and source, which had 20 rows or more. Counts the rows by which it is smaller.
          *     - `many_skipped`: the last load skipped 10 % of its rows or more, and at least 5. Counts the skipped rows that no file of
@@ -1516,10 +1531,10 @@ export interface components {
          *     - `more_skipped`: the share of skipped rows rose in each of the last three loads with the same mode, collection and
          *       source, to 5 % or more; the first load of all counts as risen if it skipped rows. Counts the skipped rows of the last
          *       load.
-         *     - `stale`: the partner has had no completed run for the days that a source, or the operator, says (see `partner.stale`).
-         *       Counts the days since the last one, or else since the first feed or source.
-         *     - `never_run`: feeds that were uploaded after all that were run wait for their run, at least one of them for a day. Counts
-         *       these feeds. `since` is a day after the upload of the oldest one.
+         *     - `stale`: the partner has had no completed run for the number of days that a source or the operator sets (see
+         *       `partner.stale`). Counts the days since the last one, or else since the first feed or source.
+         *     - `never_run`: feeds that were uploaded after the last feed that was run have not been run, at least one of them
+         *       for a day. Counts these feeds. `since` is a day after the upload of the oldest one.
          * @example many_skipped
          * @enum {string}
          */
@@ -1542,18 +1557,18 @@ export interface components {
         /** @description The queue of runs, with one page of its partners. */
         Queue: {
             /**
-             * @description Runs that wait, of all partners.
+             * @description Queued runs of all partners.
              * @example 1
              */
             waiting: number;
             /**
-             * @description Runs in progress, of all partners.
+             * @description Running runs of all partners.
              * @example 0
              */
             running: number;
             /**
              * Format: date-time
-             * @description When the run that waits longest was requested; null when none waits.
+             * @description When the oldest queued run was requested; null if none is queued.
              * @example 2026-03-01T09:31:00.000Z
              */
             oldest_requested_at: string | null;
@@ -1578,23 +1593,23 @@ export interface components {
              */
             partner_name: string;
             /**
-             * @description Runs of the partner that wait.
+             * @description Queued runs of the partner.
              * @example 1
              */
             waiting: number;
             /**
-             * @description Runs of the partner in progress.
+             * @description Running runs of the partner.
              * @example 0
              */
             running: number;
             /**
              * Format: date-time
-             * @description When the run that waits longest was requested; null when none waits.
+             * @description When the oldest queued run was requested; null if none is queued.
              * @example 2026-03-01T09:31:00.000Z
              */
             oldest_requested_at: string | null;
         };
-        /** @description An endpoint that gets events. */
+        /** @description An endpoint that receives events. */
         Webhook: {
             /**
              * @description The number of the webhook.
@@ -1602,7 +1617,7 @@ export interface components {
              */
             webhook_id: number;
             /**
-             * @description Where the events are sent.
+             * @description The URL to which the events are sent.
              * @example https://acme.example.org/events
              */
             url: string;
@@ -1643,18 +1658,18 @@ export interface components {
             failure_reason: string | null;
             /**
              * Format: date-time
-             * @description Until when no event is sent after failures in a row; null when it is not paused.
+             * @description End of the pause after several failures in a row; null if the webhook is not paused.
              * @example null
              */
             paused_until: string | null;
             /**
              * Format: date-time
-             * @description Since when the webhook gets no events; null when it is in use.
+             * @description When the webhook was disabled; null while it is active.
              * @example null
              */
             disabled_at: string | null;
             /**
-             * @description Why the service disabled it; null when it is in use, or the operator did.
+             * @description Why the service disabled it; null while it is active, or if the operator disabled it.
              * @example null
              */
             disabled_reason: string | null;
@@ -1699,7 +1714,7 @@ export interface components {
             happened_at: string;
             outcome: components["schemas"]["DeliveryOutcome"];
             /**
-             * @description Attempts begun.
+             * @description Number of attempts, including one in progress.
              * @example 1
              */
             attempts: number;
@@ -1758,7 +1773,7 @@ export interface components {
          */
         SentDefinition: string;
         /**
-         * @description How to read a file. With a format, a first line `sep=;`, with any character, is taken off before anything else, lines may end in CR alone, and a delimiter at the end is no field where most of the first 250 records have one.
+         * @description The definition of a format. With a format, a first line `sep=;`, with any character, is removed before anything else, lines may end in CR alone, and a delimiter at the end of a record begins no field if most of the first 250 records have one.
          * @example {
          *       "delimiter": ";",
          *       "encoding": "windows-1252",
@@ -1807,33 +1822,33 @@ export interface components {
          */
         FormatDefinition: {
             /**
-             * @description What separates the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab where the header row shows it; without header row a comma.
+             * @description The delimiter of the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab if the header row uses it; without a header row, a comma.
              * @example ;
              */
             delimiter?: string;
             encoding?: components["schemas"]["FormatEncoding"];
             /**
-             * @description Lines before the header row, or before the first row, that are not read; absent, none.
+             * @description Number of lines to skip before the header row, or before the first row; absent: 0.
              * @example 2
              */
             skip_lines?: number;
             /**
-             * @description Whether there is a header row; absent, there is one. If not, `columns` have a `position` or a `value`.
+             * @description Whether the file has a header row; absent: true. Without one, `columns` have a `position` or a `value`.
              * @example true
              */
             header?: boolean;
             /**
-             * @description With `header: false`, the number of fields of a row; a row with more has too many. Absent, as many as most of the first rows have, and not fewer than the first one or the columns need.
+             * @description With `header: false`, the number of fields of a row; a row with more is skipped (`too_many_fields`). Absent: the number that most of the first rows have, but no fewer than the first row has or the columns need.
              * @example 12
              */
             fields?: number;
             /**
-             * @description What precedes the decimals of a price, a point or a comma; absent, a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
+             * @description The decimal separator of prices, a point or a comma; absent: a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
              * @example ,
              */
             decimal_separator?: string;
             /**
-             * @description Texts that count as an empty cell, compared after white space at both ends is removed.
+             * @description Texts that count as an empty cell, compared after trimming.
              * @example [
              *       "N/A",
              *       "-"
@@ -1842,12 +1857,12 @@ export interface components {
             null_values?: string[];
             columns: components["schemas"]["FormatColumns"];
             availability?: components["schemas"]["FormatAvailability"];
-            /** @description Columns whose empty cells take the value above them. */
+            /** @description Columns whose empty cells take the value above them (fill down). */
             fill_down?: components["schemas"]["FillDown"][];
-            /** @description Headers of the partner. A row in which all these cells are empty is no row. */
+            /** @description Headers of the partner. A row in which all these cells are empty is ignored. */
             ignore_rows_without?: components["schemas"]["PartnerHeader"][];
         };
-        /** @description A named way to read files, built-in or a partner's own. */
+        /** @description A named file format, built-in or a partner's own. */
         Format: {
             /**
              * @description The name, which an upload sends as `format`.
@@ -1855,7 +1870,7 @@ export interface components {
              */
             format_name: string;
             /**
-             * @description The partner whose format it is; null for a built-in one.
+             * @description The partner that owns the format; null for a built-in one.
              * @example Acme Outdoor
              */
             partner_name: string | null;
@@ -1894,7 +1909,7 @@ export interface components {
          */
         SourceName: string;
         /**
-         * @description What is fetched, when, and how the feed is loaded.
+         * @description Address, schedule and load options of a source.
          * @example {
          *       "url": "https://feeds.acme.example/export/products.csv",
          *       "mode": "replace",
@@ -1948,16 +1963,16 @@ export interface components {
              */
             enabled: boolean;
             /**
-             * @description Days without a completed run of a feed after which the partner is stale, and `partner.stale` is sent. Of several enabled sources of a partner the smallest number counts. Null in all of them: the operator's, if there is one.
+             * @description Days without a completed run of a feed after which the partner is stale, and `partner.stale` is sent. Of several enabled sources of a partner the smallest number counts. If it is null in all of them, the operator's number applies, if there is one.
              * @default null
              * @example 7
              */
             stale_after_days: number | null;
         };
         /**
-         * @description Times of day, in a time zone; null: the source is fetched on request only. A local time that a change of clocks skips counts as the next minute that exists, one that occurs
-         *     twice counts once. Starts are spread over a minute. Of times that were missed, one is made up for; a time that comes while the
-         *     last fetch, or its run, has not ended is skipped.
+         * @description Times of day, in a time zone; null: the source is fetched on request only. A local time that a clock change
+         *     skips moves to the next minute that exists; a local time that occurs twice counts once. Starts are spread over a
+         *     minute. Missed times lead to one fetch; a time is skipped while the previous fetch, or its run, is in progress.
          * @default null
          * @example {
          *       "cron": "30 5 * * mon-fri",
@@ -1966,7 +1981,7 @@ export interface components {
          */
         SourceSchedule: {
             /**
-             * @description Five fields: minute, hour, day of month, month, day of week. From one time to the next there are at least 15 minutes, as if every day were one of its days.
+             * @description Five fields: minute, hour, day of month, month, day of week. Two successive times must be at least 15 minutes apart, calculated as if every day matched.
              * @example 30 5 * * mon-fri
              */
             cron: string;
@@ -1978,7 +1993,7 @@ export interface components {
             time_zone: string;
         } | null;
         /**
-         * @description Request headers, by name. They are secrets: a response shows `********` for each value, and a redirect to another origin does not get them. Names that the service or the connection sets are refused.
+         * @description Request headers, by name. They are secrets: a response shows `********` for each value, and they are not sent to another origin after a redirect. Names that the service or the connection sets are rejected.
          * @default {}
          * @example {
          *       "x-feed-token": "********"
@@ -2010,9 +2025,9 @@ export interface components {
         /**
          * @description State of the source.
          *
-         *     - `active`: fetched as its definition says
+         *     - `active`: fetched as defined
          *     - `disabled`: `enabled` is false, so that it is fetched on request only
-         *     - `failing`: the last five attempts have failed; it is fetched as before
+         *     - `failing`: the last five attempts have failed; fetching continues
          * @example active
          * @enum {string}
          */
@@ -2022,9 +2037,9 @@ export interface components {
          *
          *     - `queued`: waits for its first or its next attempt
          *     - `running`: the file is being fetched
-         *     - `completed`: it made a feed
-         *     - `unchanged`: the file is that of the last feed, which was loaded; there is no new feed
-         *     - `failed`: it made no feed, and there are no more attempts
+         *     - `completed`: it created a feed
+         *     - `unchanged`: the file equals the last feed, which was loaded; no feed was created
+         *     - `failed`: it created no feed, and there are no more attempts
          *     - `skipped`: it was due while the last fetch, or its run, had not ended
          * @example completed
          * @enum {string}
@@ -2045,7 +2060,7 @@ export interface components {
             definition: components["schemas"]["SourceDefinition"];
             state: components["schemas"]["SourceState"];
             /**
-             * @description Number of attempts that have failed since the last one that did not.
+             * @description Number of failed attempts since the last success.
              * @example 0
              */
             failures_in_a_row: number;
@@ -2103,7 +2118,7 @@ export interface components {
              */
             slot_at: string | null;
             /**
-             * @description Who requested it: the name of a key, `api-keys` for one of the settings, to keys for all partners. A key for one partner sees the name of its own keys, else `operator`. Null for a time of the schedule.
+             * @description Name of the API key that requested it; `api-keys` for the keys of the settings. A key that is limited to a partner sees the names of the partner's keys, and `operator` for all others. Null for a scheduled fetch.
              * @example api-keys
              */
             requested_by: string | null;
@@ -2126,7 +2141,7 @@ export interface components {
              */
             finished_at: string | null;
             /**
-             * @description Attempts that have begun.
+             * @description Number of attempts, including one in progress.
              * @example 1
              */
             attempts: number;
@@ -2142,12 +2157,12 @@ export interface components {
              */
             http_status: number | null;
             /**
-             * @description The feed that it made; of an unchanged file, the feed with the same content. Else null.
+             * @description The feed that it created; for an unchanged file, the feed with the same content; else null.
              * @example FD00001
              */
             feed_id: string | null;
             /**
-             * @description Why the last attempt failed: a code, a colon and a sentence. `not_a_table (html)` begins the one for an HTML page. Null if it did not.
+             * @description Why the last attempt failed: a code, a colon and a sentence. For an HTML page, it begins with `not_a_table (html)`. Null if it did not fail.
              * @example http_status (404): The server responded with 404.
              */
             failure_reason: string | null;
@@ -2184,7 +2199,7 @@ export interface components {
          */
         FormatEncoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1254" | "iso-8859-1" | "iso-8859-2" | "iso-8859-15" | "shift_jis" | "euc-jp" | "euc-kr" | "gb18030" | "big5";
         /**
-         * @description Where each of our columns comes from. `sku` is required; without `product_name`, the format is for uploads in mode `update` only. A column without an entry is absent from the feed.
+         * @description The source of each product column. `sku` is required; without `product_name`, the format is for uploads in mode `update` only. A column without an entry is absent from the feed.
          * @example {
          *       "sku": {
          *         "from": [
@@ -2209,7 +2224,7 @@ export interface components {
             availability?: components["schemas"]["ColumnSource"];
         };
         /**
-         * @description Where a column comes from: exactly one of `from`, `join`, `value` and `position`. Headers are compared without case and white space at both ends; one header can serve several columns.
+         * @description The source of a column: exactly one of `from`, `join`, `value` and `position`. Headers are trimmed and compared case-insensitively; one header can serve several columns.
          * @example {
          *       "from": [
          *         "Preis",
@@ -2218,7 +2233,7 @@ export interface components {
          *     }
          */
         ColumnSource: {
-            /** @description Headers of the partner; the first one that the header row has is used for the whole file. */
+            /** @description Headers of the partner; the first one that is in the header row is used for the whole file. */
             from?: components["schemas"]["PartnerHeader"][];
             /** @description Headers of the partner whose cells become one text. Cells are trimmed, empty ones left out. */
             join?: components["schemas"]["PartnerHeader"][];
@@ -2228,12 +2243,12 @@ export interface components {
              */
             with?: string;
             /**
-             * @description The text after the first of the joined cells; absent, it is that of `with`.
+             * @description The text after the first of the joined cells; absent: the same as `with`.
              * @example -
              */
             first_with?: string;
             /**
-             * @description The same value for all rows. One with which no row could be loaded is 422.
+             * @description The same value for all rows. A value with which no row could be loaded is 422.
              * @example EUR
              */
             value?: string;
@@ -2249,7 +2264,7 @@ export interface components {
          */
         PartnerHeader: string;
         /**
-         * @description The partner's words for the stock status, each with ours; compared without case and white space at both ends. Other words are cleaned as without a format.
+         * @description Maps the partner's words for the stock status to the statuses of the service. The words are trimmed and compared case-insensitively. Other words are cleaned as without a format.
          * @example {
          *       "auf Lager": "in_stock",
          *       "ausverkauft": "sold_out"
@@ -2268,7 +2283,7 @@ export interface components {
          */
         KnownAvailability: "in_stock" | "available" | "limited_stock" | "low_stock" | "preorder" | "backorder" | "out_of_stock" | "unavailable" | "sold_out" | "discontinued";
         /**
-         * @description An empty cell takes the last value above it while the cell of `by` stays the same and is not empty. Of a joined column, the first cell is filled; without it, the rest is no name and no sku. A group that begins without its `product_name` or `sku`, or in a row that cannot be split, is skipped row by row (`incomplete_group`) until a row has them; in mode `update`, its empty cells leave the stored values alone.
+         * @description An empty cell takes the last value above it while the cell of `by` stays the same and is not empty. In a joined column, the first cell is filled; without it, the other cells are not used as name or sku. If a group begins without its `product_name` or `sku`, or with a row that cannot be split, its rows are skipped (`incomplete_group`) until a row has them; in mode `update`, its empty cells keep the stored values.
          * @example {
          *       "column": "brand",
          *       "by": "Gruppe"
@@ -2398,14 +2413,14 @@ export interface components {
              */
             reverts_run?: number;
             /**
-             * @description The revert that has undone the run, if it was not reverted itself; else absent.
+             * @description The revert that has undone the run; absent if there is none, or if it was reverted itself.
              * @example 2
              */
             reverted_by?: number;
             status: components["schemas"]["RunStatus"];
             mode?: components["schemas"]["LoadMode"];
             /**
-             * @description Name of the key that requested the run: `api-keys` for the keys of the settings. For a key that is limited to a partner, all keys but those of the partner are `operator`. Null if it is not known.
+             * @description Name of the key that requested the run: `api-keys` for the keys of the settings. A key that is limited to a partner sees the names of the partner's keys, and `operator` for all others. Null if it is not known.
              * @example api-keys
              */
             requested_by: string | null;
@@ -2435,7 +2450,7 @@ export interface components {
             summary: components["schemas"]["EndedRunSummary"];
         };
         /**
-         * @description What the run does.
+         * @description Kind of the run.
          *
          *     - `load`: loads the feed of the job
          *     - `revert`: undoes an earlier run
@@ -2583,7 +2598,7 @@ export interface components {
         /** @description One of the first rows with a code. */
         FirstRow: {
             /**
-             * @description The line of the file that the row starts on.
+             * @description The line of the file where the row starts.
              * @example 3
              */
             line: number;
@@ -2618,12 +2633,12 @@ export interface components {
         /** @description An issue of one row, or of the feed as a whole. */
         RowIssue: {
             /**
-             * @description The line of the file that the row starts on; the first line of the file is 1.
+             * @description The line of the file where the row starts; the first line of the file is 1.
              * @example 3
              */
             line: number;
             /**
-             * @description The line that the row ends on; differs from `line` if a value contains line breaks.
+             * @description The line where the row ends; differs from `line` if a value contains line breaks.
              * @example 3
              */
             last_line: number;
@@ -2650,7 +2665,7 @@ export interface components {
             code: components["schemas"]["RowIssueCode"];
             severity: components["schemas"]["IssueSeverity"];
             /**
-             * @description What is wrong and what is expected, for people.
+             * @description Message with the problem and the expected value, for people.
              * @example price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.
              */
             message: string;
@@ -2674,7 +2689,7 @@ export interface components {
             issue_counts: components["schemas"]["RowIssueCount"][];
             /**
              * Format: date-time
-             * @description When the entries were removed, UTC, because their run had ended long before. Absent while they are kept.
+             * @description When the entries were removed at the end of their retention period, UTC. Absent while they are kept.
              * @example 2026-05-31T03:00:00.000Z
              */
             issues_removed_at?: string;
@@ -2700,7 +2715,7 @@ export interface components {
              */
             updated: number;
             /**
-             * @description Existing products with identical data, also those that only move to another collection.
+             * @description Existing products with identical data, including products that only move to another collection.
              * @example 0
              */
             unchanged: number;
@@ -2748,7 +2763,7 @@ export interface components {
              */
             updated: number;
             /**
-             * @description Existing products with identical data, also those that only move to another collection.
+             * @description Existing products with identical data, including products that only move to another collection.
              * @example 0
              */
             unchanged: number;
@@ -2796,7 +2811,7 @@ export interface components {
              */
             updated: number;
             /**
-             * @description Existing products with identical data, also those that only move to another collection.
+             * @description Existing products with identical data, including products that only move to another collection.
              * @example 0
              */
             unchanged: number;
@@ -2852,7 +2867,7 @@ export interface components {
         /**
          * @description Effect on a product that is withdrawn.
          *
-         *     - `restore`: the product is withdrawn, and named again
+         *     - `restore`: the product is withdrawn, and a row names it again
          *     - `withdraw`: no row of a `replace` feed names the product
          * @example withdraw
          * @enum {string}
@@ -2883,7 +2898,7 @@ export interface components {
              */
             row: number;
             /**
-             * @description The line of the file that the row starts on.
+             * @description The line of the file where the row starts.
              * @example 2
              */
             line: number;
@@ -2893,7 +2908,7 @@ export interface components {
              */
             sku: string;
             action: components["schemas"]["PlannedAction"];
-            /** @description The fields that change; for a new product, those with a value; for a withdrawal, none. */
+            /** @description The fields that change; for a new product, the fields with a value; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
         };
         /** @description A product that a run would restore or withdraw. */
@@ -2904,7 +2919,7 @@ export interface components {
              */
             row: number | null;
             /**
-             * @description The line of the file that the row starts on; null for a withdrawal.
+             * @description The line of the file where the row starts; null for a withdrawal.
              * @example null
              */
             line: number | null;
@@ -2914,7 +2929,7 @@ export interface components {
              */
             sku: string;
             action: components["schemas"]["PlannedReplacementAction"];
-            /** @description The fields that change; for a new product, those with a value; for a withdrawal, none. */
+            /** @description The fields that change; for a new product, the fields with a value; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
         };
         /**
@@ -2975,12 +2990,12 @@ export interface components {
         ProductChange: {
             product_id: components["schemas"]["ProductId"];
             /**
-             * @description Null. As in a plan, the number of the row.
+             * @description Always null; in a plan, the number of the row.
              * @example null
              */
             row: number | null;
             /**
-             * @description Null. As in a plan, the line of the file that the row starts on.
+             * @description Always null; in a plan, the line of the file where the row starts.
              * @example null
              */
             line: number | null;
@@ -2990,7 +3005,7 @@ export interface components {
              */
             sku: string;
             action: components["schemas"]["ChangeAction"];
-            /** @description The fields that change; for a new product, those with a value. */
+            /** @description The fields that change; for a new product, the fields with a value. */
             changes: components["schemas"]["FieldChange"][];
         };
         /** @description One page of the changes of a run. */
@@ -3020,10 +3035,10 @@ export interface components {
             next_cursor?: components["schemas"]["ProductPosition"];
         };
         /**
-         * @description What to do with products that were changed since.
+         * @description Handling of products that were changed since.
          *
          *     - `fail`: change nothing
-         *     - `skip`: leave these products alone, and revert the others
+         *     - `skip`: do not change these products, and revert the others
          * @default fail
          * @example fail
          * @enum {string}
@@ -3061,7 +3076,7 @@ export interface components {
             conflicts?: components["schemas"]["RevertConflict"][];
             next_cursor?: components["schemas"]["ProductPosition"];
         };
-        /** @description Counters of the revert; null until it has ended. `updated`: products that have their earlier values or collection again, `restored` ones among them; `withdrawn`: products that are withdrawn again; `unchanged`: products that were as before already; `skipped`: conflicts. A revert inserts nothing. */
+        /** @description Counters of the revert; null until it has ended. `updated`: products that have their earlier values or collection again, `restored` ones among them; `withdrawn`: products that are withdrawn again; `unchanged`: products that had their earlier values already; `skipped`: conflicts. A revert inserts nothing. */
         RevertSummary: {
             /**
              * @description Rows evaluated.
@@ -3079,7 +3094,7 @@ export interface components {
              */
             updated: number;
             /**
-             * @description Existing products with identical data, also those that only move to another collection.
+             * @description Existing products with identical data, including products that only move to another collection.
              * @example 0
              */
             unchanged: number;
@@ -3109,7 +3124,7 @@ export interface components {
              */
             withdrawals_withheld?: boolean;
         } | null;
-        /** @description A product that is no longer as the run left it. */
+        /** @description A product that was changed after the run. */
         RevertConflict: {
             product_id: components["schemas"]["ProductId"];
             /**
@@ -3120,7 +3135,7 @@ export interface components {
             current: components["schemas"]["ConflictingValues"];
             reverted: components["schemas"]["ConflictingValues"];
         };
-        /** @description The values of the product, now or after the revert: its `feed_id`, and the fields in which both differ. */
+        /** @description The values of the product, now or after the revert: its `feed_id`, and the fields in which the two differ. */
         ConflictingValues: {
             feed_id: components["schemas"]["FeedId"];
             /**
@@ -3160,15 +3175,15 @@ export interface components {
             availability?: string | null;
             /**
              * Format: date-time
-             * @description When the product was withdrawn, UTC; of a product that the revert would withdraw, now; null if it is active.
+             * @description When the product was withdrawn, UTC; for a product that the revert would withdraw, the current time; null if it is active.
              * @example 2026-03-05T10:00:00.000Z
              */
             withdrawn_at?: string | null;
         };
-        /** @description Why a run is not reverted. */
+        /** @description Reason why a run is not reverted. */
         RevertRefusal: {
             /**
-             * @description What is wrong, and what to do.
+             * @description Error message, with the remedy.
              * @example Run 1 of job JV00001 was already reverted by run 2. Revert run 2 to undo that.
              */
             detail: string;
@@ -3201,7 +3216,7 @@ export interface components {
          * @enum {string}
          */
         ColumnName: "sku" | "product_name" | "description" | "brand" | "category" | "price" | "currency" | "availability";
-        /** @description The feed format as data. */
+        /** @description The feed format, machine-readable. */
         FeedProfile: {
             /**
              * @description The encoding of a feed; a byte order mark is accepted and ignored.
@@ -3231,17 +3246,17 @@ export interface components {
              */
             quote: string;
             /**
-             * @description The largest accepted file, in bytes.
+             * @description Maximum size of a file, in bytes.
              * @example 1073741824
              */
             file_bytes_max: number;
             /**
-             * @description The longest header row, in bytes.
+             * @description Maximum size of the header row, in bytes.
              * @example 262144
              */
             header_bytes_max: number;
             /**
-             * @description The longest row, in bytes, its line end included; a longer one is skipped (`value_too_long`).
+             * @description Maximum size of a row, in bytes, including its line end; a larger row is skipped (`value_too_long`).
              * @example 524288
              */
             record_bytes_max: number;
@@ -3256,7 +3271,7 @@ export interface components {
          *     - `text`: any text
          *     - `price`: an amount of money, see `grammar`
          *     - `currency_code`: an active ISO 4217 code
-         *     - `availability`: a word
+         *     - `availability`: a stock status
          * @example currency_code
          * @enum {string}
          */
@@ -3271,7 +3286,7 @@ export interface components {
             required: boolean;
             type: components["schemas"]["ColumnType"];
             /**
-             * @description The longest value after cleaning, in characters; null if another rule limits it.
+             * @description Maximum length of a value after cleaning, in characters; null if another rule limits it.
              * @example 255
              */
             max_length: number | null;
@@ -3285,12 +3300,12 @@ export interface components {
             /** @description The codes that the column can raise. */
             codes: components["schemas"]["RowIssueCode"][];
             /**
-             * @description What the column is for.
-             * @example The currency of the price, an active ISO 4217 code of money, not of metals or units of account, nor XTS or XXX.
+             * @description Meaning of the column.
+             * @example The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.
              */
             description: string;
             /**
-             * @description A value that fits.
+             * @description A valid value.
              * @example EUR
              */
             example: string;
@@ -3314,7 +3329,7 @@ export interface components {
             code: components["schemas"]["RowIssueCode"];
             severity: components["schemas"]["IssueSeverity"];
             /**
-             * @description What is wrong.
+             * @description The problem.
              * @example The price is 0.
              */
             description: string;
@@ -3341,14 +3356,14 @@ export interface components {
          */
         TextEncoding: "utf-8" | "utf-16le" | "utf-16be" | "unknown";
         /**
-         * @description Encoding that a file probably has. New encodings may be added.
+         * @description Probable encoding of a file. New encodings may be added.
          * @example windows-1252
          */
         DetectedEncoding: components["schemas"]["KnownDetectedEncoding"] | string;
         /**
          * @description Encodings of files in this version.
          *
-         *     - `unknown`: none was found
+         *     - `unknown`: not detected
          *     - `utf-8`, `utf-16le`, `utf-16be`: Unicode
          *     - `windows-1250`, `windows-1251`, `windows-1252`, `windows-1254`: Windows for Central Europe, Cyrillic, Western Europe and
          *       Turkey
@@ -3364,7 +3379,7 @@ export interface components {
         /**
          * @description Line ends of a file.
          *
-         *     - `lf`, `crlf`: all alike
+         *     - `lf`, `crlf`: all lines end in the same way
          *     - `mixed`: both
          *     - `none`: a single line
          * @example lf
@@ -3412,12 +3427,12 @@ export interface components {
              */
             delimiter: string | null;
             /**
-             * @description What precedes the decimals of prices, a point or a comma; null where it is in doubt, or the file is no table.
+             * @description The decimal separator of prices, a point or a comma; null if it is in doubt, or the file is not a table.
              * @example ,
              */
             decimal_separator: string | null;
             /**
-             * @description Lines before the header row that a format skips, as its member `skip_lines`.
+             * @description Number of lines before the header row, the `skip_lines` of a format.
              * @example 2
              */
             skip_lines: number;
@@ -3437,13 +3452,13 @@ export interface components {
             issue_counts: components["schemas"]["RowIssueCount"][];
             suggested_format: components["schemas"]["SuggestedFormat"];
             draft_format: components["schemas"]["DraftFormat"];
-            /** @description What the file does not tell; empty where `suggested_format` is there. */
+            /** @description Open questions about the file; empty if there is a `suggested_format`. */
             doubts: components["schemas"]["FormatDoubt"][];
-            /** @description The first products that would be loaded under `format`, else under the suggested format, at most five. */
+            /** @description The first products that would be loaded with `format`, else with the suggested format, at most five. */
             sample: components["schemas"]["CleanedValues"][];
         };
         /**
-         * @description A format that fits a file, a format definition; null where something that matters is in doubt, or no sku or no product name was found.
+         * @description A format definition that fits the file; null if something important is in doubt, or if no sku or no product name was found.
          * @example {
          *       "delimiter": ";",
          *       "decimal_separator": ",",
@@ -3463,33 +3478,33 @@ export interface components {
          */
         SuggestedFormat: {
             /**
-             * @description What separates the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab where the header row shows it; without header row a comma.
+             * @description The delimiter of the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab if the header row uses it; without a header row, a comma.
              * @example ;
              */
             delimiter?: string;
             encoding?: components["schemas"]["FormatEncoding"];
             /**
-             * @description Lines before the header row, or before the first row, that are not read; absent, none.
+             * @description Number of lines to skip before the header row, or before the first row; absent: 0.
              * @example 2
              */
             skip_lines?: number;
             /**
-             * @description Whether there is a header row; absent, there is one. If not, `columns` have a `position` or a `value`.
+             * @description Whether the file has a header row; absent: true. Without one, `columns` have a `position` or a `value`.
              * @example true
              */
             header?: boolean;
             /**
-             * @description With `header: false`, the number of fields of a row; a row with more has too many. Absent, as many as most of the first rows have, and not fewer than the first one or the columns need.
+             * @description With `header: false`, the number of fields of a row; a row with more is skipped (`too_many_fields`). Absent: the number that most of the first rows have, but no fewer than the first row has or the columns need.
              * @example 12
              */
             fields?: number;
             /**
-             * @description What precedes the decimals of a price, a point or a comma; absent, a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
+             * @description The decimal separator of prices, a point or a comma; absent: a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
              * @example ,
              */
             decimal_separator?: string;
             /**
-             * @description Texts that count as an empty cell, compared after white space at both ends is removed.
+             * @description Texts that count as an empty cell, compared after trimming.
              * @example [
              *       "N/A",
              *       "-"
@@ -3498,13 +3513,13 @@ export interface components {
             null_values?: string[];
             columns: components["schemas"]["FormatColumns"];
             availability?: components["schemas"]["FormatAvailability"];
-            /** @description Columns whose empty cells take the value above them. */
+            /** @description Columns whose empty cells take the value above them (fill down). */
             fill_down?: components["schemas"]["FillDown"][];
-            /** @description Headers of the partner. A row in which all these cells are empty is no row. */
+            /** @description Headers of the partner. A row in which all these cells are empty is ignored. */
             ignore_rows_without?: components["schemas"]["PartnerHeader"][];
         } | null;
         /**
-         * @description What is known of how to read a file, a format definition without what is in doubt, perhaps without `sku`; null where there is a suggested format, or no sku or no product name was found.
+         * @description The certain part of a format definition, possibly without `sku`; null if there is a suggested format, or if no sku or no product name was found.
          * @example {
          *       "delimiter": ";",
          *       "columns": {
@@ -3527,7 +3542,7 @@ export interface components {
             [key: string]: unknown;
         }) | null;
         /**
-         * @description Where each of our columns comes from, as far as it is known.
+         * @description The known sources of the product columns.
          * @example {
          *       "sku": {
          *         "from": [
@@ -3540,7 +3555,7 @@ export interface components {
             [key: string]: components["schemas"]["ColumnSource"];
         };
         /**
-         * @description What a file does not tell, with the answers that it leaves.
+         * @description An open question about a file, with its possible choices.
          * @example {
          *       "about": "price",
          *       "code": "unsure_column",
@@ -3567,20 +3582,20 @@ export interface components {
              * @example No column is clearly the price.
              */
             message: string;
-            /** @description The answers, at least one, the likeliest first. */
+            /** @description The choices, at least one, the most likely first. */
             choices: components["schemas"]["DoubtChoice"][];
         };
         /**
-         * @description What a doubt is about. New ones may be added.
+         * @description Subject of a doubt. New subjects may be added.
          * @example price
          */
         DoubtSubject: components["schemas"]["KnownDoubtSubject"] | string;
         /**
-         * @description What a doubt can be about in this version.
+         * @description Subjects of doubts in this version.
          *
-         *     - `sku`, `product_name`, `price`, `currency`: where the column comes from
+         *     - `sku`, `product_name`, `price`, `currency`: the source of the column
          *     - `damaged_sku`: whether skus that look damaged are loaded
-         *     - `decimal_separator`: what precedes the decimals of prices
+         *     - `decimal_separator`: the decimal separator of prices
          *     - `quote`: whether a quote begins a quoted cell
          *     - `rows`: which rows are products
          * @example price
@@ -3588,19 +3603,19 @@ export interface components {
          */
         KnownDoubtSubject: "sku" | "product_name" | "price" | "currency" | "damaged_sku" | "decimal_separator" | "quote" | "rows";
         /**
-         * @description Why something is in doubt. New codes may be added.
+         * @description Reason for a doubt. New codes may be added.
          * @example unsure_column
          */
         DoubtCode: components["schemas"]["KnownDoubtCode"] | string;
         /**
-         * @description Reasons of doubts in this version.
+         * @description Reasons for doubts in this version.
          *
-         *     - `several_columns`: more than one column may be it, for example a net and a gross price
-         *     - `unsure_column`: only columns with names that mean something else as well, for example an amount or a sale price
+         *     - `several_columns`: more than one column is possible, for example a net and a gross price
+         *     - `unsure_column`: only columns whose names can mean something else, for example an amount or a sale price
          *     - `unnamed_column`: a column of numbers whose name is unknown, while no other one has prices
          *     - `repeated_sku`: several rows have the same sku
          *     - `suspicious_sku`: some skus look damaged, for example by a spreadsheet
-         *     - `quotes_in_cells`: some cells are in quotes behind a blank, and would be loaded with them
+         *     - `quotes_in_cells`: some cells have quotes after a space, and would be loaded with the quotes
          *     - `ambiguous_decimals`: `1,125` can be thousands or three decimals
          *     - `contradictory_decimals`: some prices have a decimal comma, others a decimal point
          *     - `no_currency`: the file does not name the currency of its prices
@@ -3609,7 +3624,7 @@ export interface components {
          */
         KnownDoubtCode: "several_columns" | "unsure_column" | "unnamed_column" | "repeated_sku" | "suspicious_sku" | "quotes_in_cells" | "ambiguous_decimals" | "contradictory_decimals" | "no_currency";
         /**
-         * @description An answer to a doubt.
+         * @description A choice that resolves a doubt.
          * @example {
          *       "label": "Leave the price out",
          *       "changes": {
@@ -3623,21 +3638,21 @@ export interface components {
          */
         DoubtChoice: {
             /**
-             * @description The answer in words.
+             * @description The choice in words.
              * @example 1,125 means 1.125
              */
             label: string;
             changes: components["schemas"]["DraftChanges"];
             /**
-             * @description JSON pointer to the text in the patched draft that must be filled in, for example the currency; null where the answer is complete.
+             * @description JSON pointer to the text in the patched draft that you must fill in, for example the currency; null if the choice is complete.
              * @example /columns/currency/value
              */
             value_pointer: string | null;
-            /** @description Products under this answer that differ under another one, the first of them. */
+            /** @description The first products that this choice reads differently from another choice. */
             sample: components["schemas"]["CleanedValues"][];
         };
         /**
-         * @description What an answer changes in the draft, a merge patch (RFC 7396).
+         * @description The changes of the draft, a merge patch (RFC 7396).
          * @example {
          *       "columns": {
          *         "price": {
@@ -3651,11 +3666,11 @@ export interface components {
         DraftChanges: {
             [key: string]: unknown;
         };
-        /** @description Format of a file that is not CSV in UTF-8, and the way out; null if an upload would accept its content, or if the format is unknown. */
+        /** @description Format of a file that is not CSV in UTF-8, and the remedy; null if an upload would accept its content, or if the format is unknown. */
         FileHint: {
             code: components["schemas"]["FileHintCode"];
             /**
-             * @description The same for people, with the way out.
+             * @description The format and the remedy, for people.
              * @example This is an Excel workbook: save it as CSV UTF-8.
              */
             message: string;
@@ -3691,17 +3706,17 @@ export interface components {
              */
             header: string;
             /**
-             * @description The column that is read from it, the first one if there are several; of a file whose header row an upload would refuse, the one that it seems to mean. Null if it is none, and its cells are ignored.
+             * @description The product column that is read from it, the first one if there are several; if an upload would reject the header row, the probable column. Null if there is none; its cells are ignored.
              * @example sku
              */
             column: string | null;
             /**
-             * @description How likely `column` is right, from 0 to 1; 0 without one.
+             * @description Probability that `column` is right, from 0 to 1; 0 if it is null.
              * @example 0.97
              */
             confidence: number;
             /**
-             * @description A column with a similar name, to which the header could be renamed; null if it has that name, or none is similar.
+             * @description A column with a similar name, to which the header could be renamed; null if it already has that name, or if no column is similar.
              * @example sku
              */
             suggestion: string | null;
@@ -3709,7 +3724,7 @@ export interface components {
         /** @description A row that would be loaded. */
         InspectedRow: {
             /**
-             * @description The line of the file that it starts on.
+             * @description The line of the file where it starts.
              * @example 2
              */
             line: number;
@@ -3728,7 +3743,7 @@ export interface components {
              */
             sku: string;
             /**
-             * @description The display name; empty where a feed with mode `update` leaves it.
+             * @description The display name; empty if a feed with mode `update` keeps the stored name.
              * @example Two-person tent
              */
             product_name: string;
@@ -3787,7 +3802,7 @@ export interface components {
          */
         ExactTime: string;
         /**
-         * @description The beginnings of words to search for. It must not contain a NUL character, and is well-formed Unicode (else 422). Empty counts as absent.
+         * @description Prefixes of words to search for. It must not contain a NUL character, and is well-formed Unicode (else 422). Empty counts as absent.
          * @example two pers
          */
         SearchText: string;
@@ -3808,7 +3823,7 @@ export interface components {
             /** @description At most 50 values, the most frequent first. */
             values: components["schemas"]["ProductFacet"][];
         };
-        /** @description A value, and how many products have it. */
+        /** @description A value, and its number of products. */
         ProductFacet: {
             /**
              * @description The value, as in the products.
@@ -3830,7 +3845,7 @@ export interface components {
          * @description A field by which products can be sorted.
          *
          *     - `product_id`: the product's number
-         *     - `price`: the price, whatever its currency
+         *     - `price`: the price, regardless of its currency
          *     - `product_name`, `brand`, `category`: the text, by code point
          *     - `created_at`: when the product was first loaded
          * @example product_id
@@ -3879,7 +3894,7 @@ export interface components {
              */
             category?: string | null;
             /**
-             * @description The price of one unit, with up to four decimals, exact. A reader with double precision (JavaScript, most JSON libraries by default) keeps 15 significant digits, which is every price below 100,000,000,000. Read it as a decimal if larger ones occur.
+             * @description The price of one unit, with up to four decimals, exact. A reader with double precision (JavaScript, most JSON libraries by default) keeps 15 significant digits, enough for every price below 100,000,000,000. Read it as a decimal if larger ones occur.
              * @example 189.9
              */
             price?: number | null;
@@ -3932,12 +3947,12 @@ export interface components {
              */
             next_cursor?: string;
         };
-        /** @description A product as it was from one change to the next. */
+        /** @description A version of a product, from one change to the next. */
         ProductVersion: {
             valid_from: components["schemas"]["ExactTime"];
             /**
              * Format: date-time
-             * @description The `valid_from` of the next version, UTC; this one was in force before it. Null for the version in force.
+             * @description End of the version (exclusive), the `valid_from` of the next version, UTC; null for the current version.
              * @example null
              */
             valid_to: string | null;
@@ -3948,19 +3963,19 @@ export interface components {
              */
             job_id: string | null;
             /**
-             * @description The number of the run among those of the job; null where `job_id` is.
+             * @description Number of the run, counted per job; null if `job_id` is null.
              * @example 1
              */
             run: number | null;
             /**
-             * @description Whether the changes contain one that no run made.
+             * @description Whether the changes contain a change that no run made.
              * @example false
              */
             is_external: boolean;
-            /** @description The fields that differ from the version before; of a new product those with a value; none if the version before is not kept. */
+            /** @description The fields that differ from the previous version; for a new product, the fields with a value; none if the previous version is not kept. */
             changes: components["schemas"]["VersionChange"][];
         };
-        /** @description A field that differs from the version before. */
+        /** @description A field that differs from the previous version. */
         VersionChange: {
             field: components["schemas"]["VersionField"];
             /**
@@ -4021,19 +4036,19 @@ export interface components {
             lowest_price: number | null;
             /**
              * Format: date-time
-             * @description From when on the prices of the window are known, UTC: its start, or the later begin of the product's history. Without a current price, the window ends now.
+             * @description Start of the known prices of the window, UTC: the start of the window, or the later start of the product's history. Without a current price, the window ends now.
              * @example 2026-02-18T09:31:00.000000Z
              */
             observed_from: string;
             /**
-             * @description Whether the prices of the whole window are known. Of a product that is younger, they are not.
+             * @description Whether the prices of the whole window are known; false for a product that is younger than the window.
              * @example true
              */
             is_complete: boolean;
-            /** @description The prices from the start of the window until now, newest first, at most 1,000. Each begins where the one before it in time ends. */
+            /** @description The prices from the start of the window until now, newest first, at most 1,000. Each begins when the previous one ends. */
             changes: components["schemas"]["PricePeriod"][];
         };
-        /** @description A time in which a product had one price, or none. */
+        /** @description A period in which a product had one price, or none. */
         PricePeriod: {
             /**
              * @description The price, exact; null if there was none, or if the product was withdrawn.
@@ -4058,10 +4073,10 @@ export interface components {
              */
             valid_to: string | null;
         };
-        /** @description The feed and the record that values come from. */
+        /** @description The feed and the record that are the source of the values. */
         RecordSource: {
             /**
-             * @description The feed; null only for an order item of before version 1.3.0.
+             * @description The feed; null only for an item that was ordered before version 1.3.0.
              * @example FD00001
              */
             feed_id: string | null;
@@ -4076,12 +4091,12 @@ export interface components {
              */
             record_sha256: string | null;
             /**
-             * @description The bytes of the record in the file (of a gzip file, unpacked), without its line end, in Base64; null if they are gone.
+             * @description The bytes of the record in the file (of a gzip file, unpacked), without its line end, in Base64; null if the file is gone.
              * @example VEVOVC0yLFR3by1wZXJzb24gdGVudCwiTGlnaHQsIHF1aWNrIHRvIHBpdGNoIixBY21lLENhbXBpbmcvVGVudHMsMTg5LjkwLEVVUixpbiBzdG9jaw==
              */
             record_base64: string | null;
             /**
-             * @description The same as text, with quotes and delimiters; null if the bytes are gone.
+             * @description The record as text, with quotes and delimiters; null if the file is gone.
              * @example TENT-2,Two-person tent,"Light, quick to pitch",Acme,Camping/Tents,189.90,EUR,in stock
              */
             record_text: string | null;
@@ -4110,7 +4125,7 @@ export interface components {
              */
             product_id: string;
             /**
-             * @description How many units.
+             * @description Number of units.
              * @example 2
              */
             quantity: number;
@@ -4135,7 +4150,7 @@ export interface components {
              */
             status: "created";
             /**
-             * @description The sum of the line totals, exact. A reader with double precision keeps 15 significant digits, which is every amount of four decimals below 100,000,000,000; read it as a decimal if larger ones occur.
+             * @description The sum of the line totals, exact. A reader with double precision keeps 15 significant digits, enough for every amount of four decimals below 100,000,000,000; read it as a decimal if larger ones occur.
              * @example 379.8
              */
             total_amount: number;
@@ -4168,7 +4183,7 @@ export interface components {
              */
             product_name: string;
             /**
-             * @description How many units.
+             * @description Number of units.
              * @example 2
              */
             quantity: number;
@@ -4209,7 +4224,7 @@ export interface components {
         /** @description Units and sales per partner. */
         SalesByPartner: {
             /**
-             * @description Which analytics this is, always `sales_by_partner`.
+             * @description Kind of the analytics, always `sales_by_partner`.
              * @example sales_by_partner
              * @enum {string}
              */
@@ -4234,7 +4249,7 @@ export interface components {
         /** @description Units and sales per period. */
         SalesOverTime: {
             /**
-             * @description Which analytics this is, always `sales_over_time`.
+             * @description Kind of the analytics, always `sales_over_time`.
              * @example sales_over_time
              * @enum {string}
              */
@@ -4260,7 +4275,7 @@ export interface components {
         /** @description Revenue per partner and its share of the whole. */
         RevenueShare: {
             /**
-             * @description Which analytics this is, always `revenue_share`.
+             * @description Kind of the analytics, always `revenue_share`.
              * @example revenue_share
              * @enum {string}
              */
@@ -4398,7 +4413,7 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["Partner"];
         };
-        /** @description A partner began to have a reason for attention, or has it no longer. */
+        /** @description A partner's reason for attention began or ended. */
         PartnerAttentionEvent: {
             /**
              * @description Always `partner.attention`.
@@ -4414,7 +4429,7 @@ export interface components {
             timestamp: string;
             data: components["schemas"]["AttentionChange"];
         };
-        /** @description A reason for attention that came or went. */
+        /** @description A reason for attention that began or ended. */
         AttentionChange: {
             /**
              * @description Name of the partner.
@@ -4424,17 +4439,17 @@ export interface components {
             reason: components["schemas"]["AttentionReason"];
             /**
              * Format: date-time
-             * @description Since when the partner has, or had, this reason, UTC.
+             * @description When the reason began, UTC.
              * @example 2026-03-01T09:31:00.000Z
              */
             since: string;
             /**
-             * @description How many things the reason is about; if it is over, how many it was last.
+             * @description Number of affected items; if the reason has ended, the last number.
              * @example 6
              */
             count: number;
             /**
-             * @description Whether the partner has the reason no longer.
+             * @description Whether the reason has ended.
              * @example false
              */
             is_over: boolean;
@@ -4481,7 +4496,7 @@ export interface components {
         /** @description The body of an error, except a 422 for a wrong shape (`ValidationErrorBody`) and some 404 (`JobNotFoundBody`). */
         ErrorBody: {
             /**
-             * @description What is wrong, for people; texts shown in this document are stable.
+             * @description Error message, for people; texts shown in this document are stable.
              * @example Feed FD00099 not found.
              */
             detail: string;
@@ -4495,7 +4510,7 @@ export interface components {
              */
             error_code: "JOB_NOT_FOUND";
             /**
-             * @description What is wrong, for people.
+             * @description Error message, for people.
              * @example Job JV00099 not found
              */
             message: string;
@@ -4530,7 +4545,7 @@ export interface components {
         /** @description The body of a 422 when the `Idempotency-Key` was used with a different request. */
         UsedKeyBody: {
             /**
-             * @description What is wrong, for people; a stable text.
+             * @description Error message, for people; a stable text.
              * @example Idempotency-Key was already used with a different request.
              */
             detail: string;
@@ -4548,7 +4563,7 @@ export interface components {
              */
             type: string;
             /**
-             * @description The place in the body, as a JSON pointer (RFC 6901). Only of `replaceFormat`; absent for errors outside of its body.
+             * @description The place in the body, as a JSON pointer (RFC 6901). Only of `replaceFormat` and `replaceSource`; absent for errors outside of the body.
              * @example /columns/price
              */
             pointer?: string;
@@ -4775,7 +4790,7 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The raw file was removed, because it was old and the catalog did not need it any more. */
+        /** @description The raw file was removed: it was older than the operator's limit, and the catalog no longer needed it. */
         RawFileRemoved: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -4800,7 +4815,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The cursor is none of this order, contains a NUL character, or is repeated. */
+        /** @description The cursor does not belong to this order, contains a NUL character, or is repeated. */
         InvalidPartnerCursor: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -4820,7 +4835,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The API key is limited to a partner, and the response is about all partners. */
+        /** @description The API key is limited to a partner, but the response covers all partners. */
         PartnerKey: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -4911,7 +4926,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The cursor is not an id of this list, or an unknown one. */
+        /** @description The cursor is not an id of this list, or is unknown. */
         UnknownCursor: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -4951,7 +4966,7 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The limit is out of range, or a filter has none of its values. */
+        /** @description The limit is out of range, or a filter has an invalid value. */
         InvalidRowQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -4999,7 +5014,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The product existed at that time, and its values are not known any more. */
+        /** @description The product existed at that time, but its values are no longer known. */
         HistoryNotKept: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -5059,7 +5074,7 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The limit is out of range or not an integer, `attention` or `sort_by` has no value that is listed, or a filter contains a NUL character. */
+        /** @description The limit is out of range or not an integer, `attention` or `sort_by` has an unknown value, or a filter contains a NUL character. */
         InvalidPartnerQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -5074,7 +5089,7 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The limit is out of range or not an integer, `include_withdrawn` is neither true nor false, the search text has too many words or too short ones, a filter contains a NUL character, or `as_of` is not in the past, or with parameters that it does not go with. */
+        /** @description The limit is out of range or not an integer, `include_withdrawn` is neither true nor false, the search text has too many or too short words, a filter contains a NUL character, or `as_of` is not in the past, or is combined with parameters that exclude it. */
         InvalidProductQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -5120,7 +5135,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description Internal error. The log has its cause under the same request id. */
+        /** @description Internal error. The log of the service has its cause, under the same request id. */
         InternalError: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -5135,7 +5150,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The database or the object storage is unreachable, the service is shutting down, or it is at capacity: an upload, inspection or download has waited for a slot for 30 s, or too many wait. Retry after `Retry-After` seconds. */
+        /** @description The database or the object storage is unreachable, the service is shutting down, or it is at capacity: an upload, inspection or download has waited for a slot for 30 s, or too many are waiting. Retry after `Retry-After` seconds. */
         ServiceUnavailable: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
@@ -5245,17 +5260,17 @@ export interface components {
          */
         ProductsWithAvailability: components["schemas"]["FilterText"];
         /**
-         * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at what is no letter or digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. What a run changes is found within 5 s of its commit, except that the first load of a million products takes about a minute.
+         * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at any character that is not a letter or a digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. Changes of a run can be found within 5 s after its commit; after the first load of a million products, within about a minute.
          * @example two pers
          */
         ProductSearch: components["schemas"]["SearchText"];
         /**
-         * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
+         * @description Whether withdrawn products are included; each has `withdrawn_at`. In a large catalog, pages by `created_at` take longer if withdrawn products are included. Empty counts as absent.
          * @example false
          */
         IncludeWithdrawn: boolean;
         /**
-         * @description A time in the past: the response is as it was then. A run takes effect at one instant, the `valid_from` of its versions; at each earlier time the catalog is as before it. Empty counts as absent.
+         * @description A time in the past: the response shows the state at that time. A run takes effect at one instant, the `valid_from` of its versions; before that instant, none of its changes is visible. Empty counts as absent.
          * @example 2026-03-01T12:00:00.123456Z
          */
         AsOf: components["schemas"]["PointInTime"];
@@ -5265,12 +5280,12 @@ export interface components {
          */
         LimitOfHundred: number;
         /**
-         * @description Maximum number of products that this run may withdraw, instead of the usual limit, also where it is lower. It confirms that none may be left. It holds for retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
+         * @description Maximum number of products that this run may withdraw. It replaces the usual limit, even if it is lower, and allows the run to withdraw all products. It applies to retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
          * @example 3214
          */
         MaxWithdrawn: number;
         /**
-         * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It holds for retries too. Empty counts as absent.
+         * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It applies to retries too. Empty counts as absent.
          * @example false
          */
         AllowOlder: boolean;
@@ -5280,7 +5295,7 @@ export interface components {
          */
         RowCursor: string;
         /**
-         * @description Number of the run among those of the job.
+         * @description Number of the run, counted per job.
          * @example 1
          */
         RunOfJob: number;
@@ -5300,7 +5315,7 @@ export interface components {
          */
         Currency: string;
         /**
-         * @description A key for this piece of work, for example a UUID. The same request with the same key gets the first 201 again and has no further effect. Successes are kept for 24 hours, per API key. Absent: each request is a new one.
+         * @description A unique key for this request, for example a UUID, so that it can be retried safely. The same request with the same key gets the first 201 again and has no further effect. Successful responses are kept for 24 hours, per API key. Absent: each request is new.
          * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
          */
         IdempotencyKey: string;
@@ -5338,7 +5353,7 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Why the request was refused, for programs: `read_only_key` or `partner_not_allowed`. Others can be added; the text of the body is for people.
+         * @description Reason for the rejection, for programs: `read_only_key` or `partner_not_allowed`. Others can be added; the text of the body is for people.
          * @example read_only_key
          */
         ErrorCode: string;
@@ -5398,7 +5413,7 @@ export interface components {
          */
         CatalogETag: string;
         /**
-         * @description How long the client may reuse the response without asking; shared caches may not.
+         * @description How long the client may reuse the response without revalidation; shared caches may not.
          * @example private, max-age=2
          */
         CatalogCacheControl: "private, max-age=2";
@@ -5438,7 +5453,7 @@ export interface components {
          */
         FileRange: string;
         /**
-         * @description Present if the response is that of an earlier request with the same `Idempotency-Key`.
+         * @description Present if the response repeats the response of an earlier request with the same `Idempotency-Key`.
          * @example true
          */
         IdempotentReplayed: "true";
@@ -5540,7 +5555,7 @@ export interface operations {
             };
             400: components["responses"]["UnknownCursor"];
             401: components["responses"]["Unauthorized"];
-            /** @description The limit is out of range or not an integer, or a filter has none of its values. */
+            /** @description The limit is out of range or not an integer, or a filter has an invalid value. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5565,7 +5580,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A key for this piece of work, for example a UUID. The same request with the same key gets the first 201 again and has no further effect. Successes are kept for 24 hours, per API key. Absent: each request is a new one.
+                 * @description A unique key for this request, for example a UUID, so that it can be retried safely. The same request with the same key gets the first 201 again and has no further effect. Successful responses are kept for 24 hours, per API key. Absent: each request is new.
                  * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -5597,7 +5612,7 @@ export interface operations {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["Location"];
                     /**
-                     * @description Present if the response is that of an earlier request with the same `Idempotency-Key`.
+                     * @description Present if the response repeats the response of an earlier request with the same `Idempotency-Key`.
                      * @example true
                      */
                     "Idempotent-Replayed"?: "true";
@@ -5641,7 +5656,7 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["NotAllowed"];
-            /** @description The partner existed when the upload began, and was removed before it ended. Nothing was stored. */
+            /** @description The partner was removed during the upload. Nothing was stored. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -5780,12 +5795,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description A built-in format, or one of `partner_name`. Empty counts as absent.
+                 * @description A built-in format, or a format of `partner_name`. Empty counts as absent.
                  * @example google-merchant
                  */
                 format?: components["schemas"]["FormatName"];
                 /**
-                 * @description The partner whose format is meant; absent: that of the key, if it is bound to one. Empty counts as absent.
+                 * @description The partner whose format to use; absent: the partner of the API key, if it is limited to one. Empty counts as absent.
                  * @example Acme Outdoor
                  */
                 partner_name?: components["schemas"]["FilterText"];
@@ -6013,7 +6028,7 @@ export interface operations {
                  */
                 Range?: string;
                 /**
-                 * @description The `ETag` of the file that you have a part of. With any other value, dates included, `Range` is ignored and the whole file is sent.
+                 * @description The `ETag` of your partial copy. With any other value, dates included, `Range` is ignored and the whole file is sent.
                  * @example "6b593ad97f753ad7ce9722603f59da4aff23bcda492b5e03d16d32011793e85a"
                  */
                 "If-Range"?: string;
@@ -6224,12 +6239,12 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of products that this run may withdraw, instead of the usual limit, also where it is lower. It confirms that none may be left. It holds for retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
+                 * @description Maximum number of products that this run may withdraw. It replaces the usual limit, even if it is lower, and allows the run to withdraw all products. It applies to retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
                  * @example 3214
                  */
                 max_withdrawn?: components["parameters"]["MaxWithdrawn"];
                 /**
-                 * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It holds for retries too. Empty counts as absent.
+                 * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It applies to retries too. Empty counts as absent.
                  * @example false
                  */
                 allow_older?: components["parameters"]["AllowOlder"];
@@ -6677,7 +6692,7 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Number of the run among those of the job.
+                 * @description Number of the run, counted per job.
                  * @example 1
                  */
                 run: components["parameters"]["RunOfJob"];
@@ -6758,17 +6773,17 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description Number of the run among those of the job.
+                 * @description Number of the run, counted per job.
                  * @example 1
                  */
                 run: components["parameters"]["RunOfJob"];
                 /**
-                 * @description Whether to show what the revert would do, and change nothing. Empty counts as absent.
+                 * @description Whether to preview the revert without changing anything. Empty counts as absent.
                  * @example false
                  */
                 dry_run?: boolean;
                 /**
-                 * @description What to do if products were changed since. Empty counts as absent.
+                 * @description How to handle products that were changed since. Empty counts as absent.
                  * @example fail
                  */
                 on_conflict?: components["schemas"]["ConflictHandling"];
@@ -6879,12 +6894,12 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfChanges"];
                 /**
-                 * @description Maximum number of products that this run may withdraw, instead of the usual limit, also where it is lower. It confirms that none may be left. It holds for retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
+                 * @description Maximum number of products that this run may withdraw. It replaces the usual limit, even if it is lower, and allows the run to withdraw all products. It applies to retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
                  * @example 3214
                  */
                 max_withdrawn?: components["parameters"]["MaxWithdrawn"];
                 /**
-                 * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It holds for retries too. Empty counts as absent.
+                 * @description Whether a `replace` feed is loaded although a newer one has been loaded since. It applies to retries too. Empty counts as absent.
                  * @example false
                  */
                 allow_older?: components["parameters"]["AllowOlder"];
@@ -6972,7 +6987,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The skipped rows, with the delimiter of the feed; the header alone where there are none. */
+            /** @description The skipped rows, with the delimiter of the feed; only the header if there are none. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7000,7 +7015,7 @@ export interface operations {
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["JobNotFound"];
-            /** @description No run of the job has ended, or its raw file is gone. */
+            /** @description No run of the job has ended, or its raw file is missing. */
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7026,7 +7041,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, whether a partner has this name or not. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, even if no partner has this name. Empty counts as absent.
                  * @example Acme Outdoor
                  */
                 cursor?: string;
@@ -7081,7 +7096,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, whether a format has this name or not. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, even if no format has this name. Empty counts as absent.
                  * @example excel-eu
                  */
                 cursor?: string;
@@ -7140,7 +7155,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page, in the same order. It is a position: the page begins after it, whether a partner is there or not. By name, it is a name. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page, in the same order. It is a position: the page begins after it, even if no partner is there. In the order by name, it is a name. Empty counts as absent.
                  * @example Acme Outdoor
                  */
                 cursor?: string;
@@ -7306,7 +7321,7 @@ export interface operations {
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["PartnerNotFound"];
-            /** @description There is no such format, or it cannot hold every product. */
+            /** @description There is no such format, or it cannot represent every product. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7393,12 +7408,12 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The partner's name, percent-encoded as one segment; as the field of an upload.
+                 * @description The partner's name, percent-encoded as one segment; the rules of the upload's field `partner_name` apply.
                  * @example Acme Outdoor
                  */
                 partner_name: string;
                 /**
-                 * @description The format's name. Those of the built-in formats are refused.
+                 * @description The format's name. Names of built-in formats are rejected.
                  * @example weekly-price-list
                  */
                 format_name: components["schemas"]["FormatName"];
@@ -7459,7 +7474,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The format, as it is stored. */
+            /** @description The stored format. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7500,7 +7515,7 @@ export interface operations {
             };
             413: components["responses"]["DefinitionTooLarge"];
             415: components["responses"]["JsonRequired"];
-            /** @description A name is wrong, or the definition has faults: all of them, each with a `pointer` to its place in the body. */
+            /** @description A name or the definition is invalid; all errors are listed, with a `pointer` for each error of the body. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7546,7 +7561,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The format, which is deleted. */
+            /** @description The deleted format. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7600,7 +7615,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, whether a source has this name or not. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, even if no source has this name. Empty counts as absent.
                  * @example daily-export/Acme
                  */
                 cursor?: string;
@@ -7717,7 +7732,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The partner's name, percent-encoded as one segment; as the field of an upload.
+                 * @description The partner's name, percent-encoded as one segment; the rules of the upload's field `partner_name` apply.
                  * @example Acme Outdoor
                  */
                 partner_name: string;
@@ -7729,7 +7744,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        /** @description The definition. Unknown members are 422. It can contain secrets, so that errors have no `input` of it. */
+        /** @description The definition. Unknown members are 422. It can contain secrets; therefore the `input` of errors in it is null. */
         requestBody: {
             content: {
                 /**
@@ -7754,7 +7769,7 @@ export interface operations {
             };
         };
         responses: {
-            /** @description The source, as it is stored. */
+            /** @description The stored source. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7796,8 +7811,9 @@ export interface operations {
             413: components["responses"]["DefinitionTooLarge"];
             415: components["responses"]["JsonRequired"];
             /**
-             * @description A name is wrong, or the definition has faults: all of them, each with a `pointer` to its place in the body. So is a format
-             *     that the partner does not have, and a secret where the operator has not set `SECRETS_KEY`.
+             * @description A name or the definition is invalid; all errors are listed, those of the body with a `pointer`. A format
+             *     that the partner does not have is an error too, and so is a secret if the operator has not set
+             *     `SECRETS_KEY`.
              */
             422: {
                 headers: {
@@ -7844,7 +7860,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The source, which is deleted. */
+            /** @description The deleted source. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -8004,16 +8020,7 @@ export interface operations {
                     "application/json": components["schemas"]["SourceFetchList"];
                 };
             };
-            /** @description The cursor is not a number of a fetch, or the path cannot be decoded. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["SourceNotFound"];
             422: components["responses"]["InvalidListQuery"];
@@ -8066,27 +8073,27 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description The field to sort by. A wrong value is 400.
+                 * @description The field to sort by. An unknown value is 400.
                  * @example product_id
                  */
                 sort_by?: components["schemas"]["ProductSortField"];
                 /**
-                 * @description The direction of the sort. A wrong value is 400.
+                 * @description The direction of the sort. An unknown value is 400.
                  * @example desc
                  */
                 order?: components["schemas"]["SortOrder"];
                 /**
-                 * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at what is no letter or digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. What a run changes is found within 5 s of its commit, except that the first load of a million products takes about a minute.
+                 * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at any character that is not a letter or a digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. Changes of a run can be found within 5 s after its commit; after the first load of a million products, within about a minute.
                  * @example two pers
                  */
                 q?: components["parameters"]["ProductSearch"];
                 /**
-                 * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
+                 * @description Whether withdrawn products are included; each has `withdrawn_at`. In a large catalog, pages by `created_at` take longer if withdrawn products are included. Empty counts as absent.
                  * @example false
                  */
                 include_withdrawn?: components["parameters"]["IncludeWithdrawn"];
                 /**
-                 * @description A time in the past: the response is as it was then. A run takes effect at one instant, the `valid_from` of its versions; at each earlier time the catalog is as before it. Empty counts as absent.
+                 * @description A time in the past: the response shows the state at that time. A run takes effect at one instant, the `valid_from` of its versions; before that instant, none of its changes is visible. Empty counts as absent.
                  * @example 2026-03-01T12:00:00.123456Z
                  */
                 as_of?: components["parameters"]["AsOf"];
@@ -8208,12 +8215,12 @@ export interface operations {
                  */
                 availability?: components["parameters"]["ProductsWithAvailability"];
                 /**
-                 * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at what is no letter or digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. What a run changes is found within 5 s of its commit, except that the first load of a million products takes about a minute.
+                 * @description Only products where each word of this text begins a word of `product_name`, `brand` or `sku`. Case, accents and forms of letters make no difference: words are compared in the compatibility decomposition (NFKD) without marks, in lower case, and end at any character that is not a letter or a digit. At most 8 words of at least 2 characters; a text without letters and digits counts as absent. Changes of a run can be found within 5 s after its commit; after the first load of a million products, within about a minute.
                  * @example two pers
                  */
                 q?: components["parameters"]["ProductSearch"];
                 /**
-                 * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
+                 * @description Whether withdrawn products are included; each has `withdrawn_at`. In a large catalog, pages by `created_at` take longer if withdrawn products are included. Empty counts as absent.
                  * @example false
                  */
                 include_withdrawn?: components["parameters"]["IncludeWithdrawn"];
@@ -8265,7 +8272,7 @@ export interface operations {
             };
             304: components["responses"]["CatalogNotModified"];
             401: components["responses"]["Unauthorized"];
-            /** @description The field is none of those listed, `include_withdrawn` is neither true nor false, the search text has too many words or too short ones, or a filter contains a NUL character. */
+            /** @description The field has no facets, `include_withdrawn` is neither true nor false, the search text has too many or too short words, or a filter contains a NUL character. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -8289,7 +8296,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description A time in the past: the response is as it was then. A run takes effect at one instant, the `valid_from` of its versions; at each earlier time the catalog is as before it. Empty counts as absent.
+                 * @description A time in the past: the response shows the state at that time. A run takes effect at one instant, the `valid_from` of its versions; before that instant, none of its changes is visible. Empty counts as absent.
                  * @example 2026-03-01T12:00:00.123456Z
                  */
                 as_of?: components["parameters"]["AsOf"];
@@ -8554,7 +8561,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The product, which is withdrawn. */
+            /** @description The withdrawn product. */
             200: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -8648,7 +8655,7 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description Whether withdrawn products are included; each has `withdrawn_at`. Of a large catalog, pages of all products by `created_at` take longer than those of active ones. Empty counts as absent.
+                 * @description Whether withdrawn products are included; each has `withdrawn_at`. In a large catalog, pages by `created_at` take longer if withdrawn products are included. Empty counts as absent.
                  * @example false
                  */
                 include_withdrawn?: components["parameters"]["IncludeWithdrawn"];
@@ -8805,7 +8812,7 @@ export interface operations {
             query?: never;
             header?: {
                 /**
-                 * @description A key for this piece of work, for example a UUID. The same request with the same key gets the first 201 again and has no further effect. Successes are kept for 24 hours, per API key. Absent: each request is a new one.
+                 * @description A unique key for this request, for example a UUID, so that it can be retried safely. The same request with the same key gets the first 201 again and has no further effect. Successful responses are kept for 24 hours, per API key. Absent: each request is new.
                  * @example 4f7c1d3e-9a52-4b0e-8d51-6c2f0f7a9b34
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
@@ -8847,7 +8854,7 @@ export interface operations {
                     "x-request-id": components["headers"]["RequestId"];
                     Location: components["headers"]["Location"];
                     /**
-                     * @description Present if the response is that of an earlier request with the same `Idempotency-Key`.
+                     * @description Present if the response repeats the response of an earlier request with the same `Idempotency-Key`.
                      * @example true
                      */
                     "Idempotent-Replayed"?: "true";
@@ -9051,7 +9058,7 @@ export interface operations {
             };
             400: components["responses"]["MalformedPath"];
             401: components["responses"]["Unauthorized"];
-            /** @description The order does not exist, or has no such item. To a key of a partner, an item with a product of another partner has no source. */
+            /** @description The order does not exist, or has no such item. For a key that is limited to a partner, this includes items with a product of another partner. */
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -9325,7 +9332,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookList"];
                 };
             };
-            /** @description The cursor is no number of a webhook, or is repeated. */
+            /** @description The cursor is not the number of a webhook, or is repeated. */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -9394,16 +9401,7 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookDeliveryList"];
                 };
             };
-            /** @description The cursor is none of this list or is repeated, or the path cannot be decoded. */
-            400: {
-                headers: {
-                    "x-request-id": components["headers"]["RequestId"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ErrorBody"];
-                };
-            };
+            400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["WebhookNotFound"];
             422: components["responses"]["InvalidLimit"];

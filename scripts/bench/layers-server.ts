@@ -30,9 +30,9 @@ import { authenticateConfigured } from '../../src/http/keys/authenticate';
 import { createLog } from '../../src/base/log';
 import { apiKey } from './servers';
 
-const { paths } = document;
+const { paths, components } = document;
 const page = paths['/products'].get.responses[200].content['application/json'].examples.page.value;
-const order = paths['/orders'].post.responses[201].content['application/json'].example;
+const order = components.examples.TwoItemOrder.value;
 const replies = { listProducts: makeReply(200, page), createOrder: makeReply(201, order) };
 
 async function main(): Promise<void> {
