@@ -386,7 +386,7 @@ export interface paths {
         /**
          * List row issues of the last run
          * @description Errors (why a row was skipped) and warnings (a suspicious value, which does not skip the row) of the last run
-         *     that ended, in file order: one entry per reason, so a row with two faults has two entries. Issues of the whole
+         *     that ended, in file order: one entry per reason, so a row with two errors has two entries. Issues of the whole
          *     feed are reported at the header, row 0. At most 10,000 entries are kept per run, errors before warnings, and
          *     fewer if their texts are very long (4 MiB in all); `issue_counts` are always exact, and `GET
          *     /jobs/{job_id}/rejects.csv` has the skipped rows. Empty for a submission job, and before the first run.
@@ -438,8 +438,7 @@ export interface paths {
          * @description The products that a run of the job has changed, by product number, in the shape of a plan: each product once,
          *     with its values before and after the run. `row` and `line` are null: the history does not keep them. A run that
          *     failed, or has not ended, has changed nothing. Not listed are products that were deleted since, products that
-         *     were changed only by SQL, and products that only moved to another collection. A page ends early when its values
-         *     reach 1 MiB.
+         *     were changed only by SQL, and products that only moved to another collection. A page ends earlier at 1 MiB.
          */
         get: operations["listRunChanges"];
         put?: never;
@@ -507,8 +506,8 @@ export interface paths {
          * Preview a run (dry run)
          * @description Reads the raw file and compares it with the catalog as a run does, and changes nothing. The counters are the
          *     result that a run would have now. Changes come in pages, in file order; each page is computed anew, so it shows
-         *     changes of the catalog since the previous page. A page ends early when its values reach 1 MiB. A run that would
-         *     fail is `status: failed`, also with 200. `max_withdrawn` and `allow_older` preview a run with these parameters.
+         *     changes of the catalog since the previous page. A page ends earlier at 1 MiB. A run that would fail is `status:
+         *     failed`, also with 200. `max_withdrawn` and `allow_older` preview a run with these parameters.
          */
         post: operations["planJob"];
         delete?: never;
@@ -986,8 +985,8 @@ export interface paths {
         };
         /**
          * List the products of a feed
-         * @description Products that the feed wrote last (an unchanged product keeps its feed), by product number ascending. An
-         *     unknown or malformed feed id gives an empty list, not 404. Fields without a value are omitted.
+         * @description Products that this feed inserted or updated last (an unchanged product keeps its feed), by product number
+         *     ascending. An unknown or malformed feed id gives an empty list, not 404. Fields without a value are omitted.
          */
         get: operations["listProductsByFeed"];
         put?: never;
@@ -1007,8 +1006,8 @@ export interface paths {
         };
         /**
          * List orders
-         * @description Orders with their items, newest first. A page ends before `limit` where its orders exceed 1 MiB, with at least
-         *     one: continue while there is a `next_cursor`.
+         * @description Orders with their items, newest first. A page ends earlier at 1 MiB, with at least one order: continue while
+         *     there is a `next_cursor`.
          */
         get: operations["listOrders"];
         put?: never;
@@ -5215,7 +5214,7 @@ export interface components {
          */
         SourceNameInPath: string;
         /**
-         * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+         * @description Maximum number of items; a page ends earlier at 1 MiB.
          * @example 20
          */
         LimitOfTwenty: number;
@@ -5235,7 +5234,7 @@ export interface components {
          */
         ProductsOfPartner: components["schemas"]["FilterText"];
         /**
-         * @description Only products that this feed wrote last.
+         * @description Only products that this feed inserted or updated last.
          * @example FD00001
          */
         ProductsOfFeed: components["schemas"]["FilterText"];
@@ -5275,7 +5274,7 @@ export interface components {
          */
         AsOf: components["schemas"]["PointInTime"];
         /**
-         * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+         * @description Maximum number of items; a page ends earlier at 1 MiB.
          * @example 100
          */
         LimitOfHundred: number;
@@ -5491,7 +5490,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -6570,7 +6569,7 @@ export interface operations {
                  */
                 severity?: components["schemas"]["IssueSeverity"];
                 /**
-                 * @description Maximum number of entries; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of entries; a page ends earlier at 1 MiB.
                  * @example 100
                  */
                 limit?: number;
@@ -6631,7 +6630,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7036,7 +7035,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7091,7 +7090,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7150,7 +7149,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7610,7 +7609,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -7811,8 +7810,8 @@ export interface operations {
             413: components["responses"]["DefinitionTooLarge"];
             415: components["responses"]["JsonRequired"];
             /**
-             * @description A name or the definition is invalid; all errors are listed, those of the body with a `pointer`. A format
-             *     that the partner does not have is an error too, and so is a secret if the operator has not set
+             * @description A name or the definition is invalid; all errors are listed, and errors of the body have a `pointer`. A
+             *     format that the partner does not have is an error too, and so is a secret if the operator has not set
              *     `SECRETS_KEY`.
              */
             422: {
@@ -7967,7 +7966,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -8038,7 +8037,7 @@ export interface operations {
                  */
                 partner_name?: components["parameters"]["ProductsOfPartner"];
                 /**
-                 * @description Only products that this feed wrote last.
+                 * @description Only products that this feed inserted or updated last.
                  * @example FD00001
                  */
                 feed_id?: components["parameters"]["ProductsOfFeed"];
@@ -8063,7 +8062,7 @@ export interface operations {
                  */
                 availability?: components["parameters"]["ProductsWithAvailability"];
                 /**
-                 * @description Maximum number of products; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of products; a page ends earlier at 1 MiB.
                  * @example 10
                  */
                 limit?: number;
@@ -8190,7 +8189,7 @@ export interface operations {
                  */
                 partner_name?: components["parameters"]["ProductsOfPartner"];
                 /**
-                 * @description Only products that this feed wrote last.
+                 * @description Only products that this feed inserted or updated last.
                  * @example FD00001
                  */
                 feed_id?: components["parameters"]["ProductsOfFeed"];
@@ -8367,7 +8366,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -8645,7 +8644,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 100
                  */
                 limit?: components["parameters"]["LimitOfHundred"];
@@ -8724,7 +8723,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 100
                  */
                 limit?: components["parameters"]["LimitOfHundred"];
@@ -9290,7 +9289,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
@@ -9353,7 +9352,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Maximum number of items; a page has fewer where they exceed 1 MiB.
+                 * @description Maximum number of items; a page ends earlier at 1 MiB.
                  * @example 20
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
