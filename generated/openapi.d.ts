@@ -1312,7 +1312,7 @@ export interface components {
          */
         MaxSkippedPercent: number | null;
         /**
-         * @description The run fails, and changes nothing, if more than this percentage of the prices that it changes jump: to five times the previous price or more, or to a fifth or less, in the same currency. Null: no limit.
+         * @description The run fails, and changes nothing, if more than this percentage of the changed prices rise or fall by a factor of five or more in the same currency. Null: no limit.
          * @example 20
          */
         MaxPriceJumpPercent: number | null;
@@ -2585,7 +2585,8 @@ export interface components {
          *       header. Rename the column to a column of the format, or remove it. Names that begin with `_` are not
          *       reported. Example: `LAMP-1,Lamp,Head lamp`
          *     - `price_jump` (warning): At least ten prices, and 5 % of all changed prices, rose or fell by a factor of five
-         *       or more in the same currency. Reported once, on the header. Check decimal separator and currency. `max_price_jump_percent` of an upload fails such a run; revert a run that was wrong. Example:
+         *       or more in the same currency. Reported once, on the header. Check decimal separator and currency.
+         *       `max_price_jump_percent` of an upload fails such a run; revert a run that was wrong. Example:
          *       `LAMP-1,Head lamp,24.50`
          *     - `older_feed` (warning): A later feed of the partner was loaded before; this run may have replaced its values
          *       with older ones. Reported once, on the header. Run the later feed again to restore its values. Example:
@@ -3300,7 +3301,7 @@ export interface components {
             codes: components["schemas"]["RowIssueCode"][];
             /**
              * @description Meaning of the column.
-             * @example The currency of the price, an active ISO 4217 code of money: metals, units of account, XTS and XXX are none.
+             * @example The currency of the price, an active ISO 4217 code of money, not of metals or units of account, nor XTS or XXX.
              */
             description: string;
             /**
