@@ -1,6 +1,6 @@
 /**
- * Checks types and code. TypeScript and ESLint share their programs: alone, each of them parses and checks everything.
- * After a run without problems, the next one checks what changed since, and what depends on it.
+ * Checks types and code. TypeScript and ESLint share their programs: separately, each of them parses and checks everything. After
+ * a run without problems, the next one checks only changed files and their dependents.
  *
  * usage: check-code
  */
@@ -12,7 +12,7 @@ import ts from 'typescript';
 
 const root = join(__dirname, '..');
 const projects = ['tsconfig.json', 'src/clients/console/tsconfig.json'];
-/** Has what TypeScript knows about the checked files. */
+/** TypeScript's state of the checked files information about the checked files. */
 const state = join(root, 'dist', 'checked');
 
 async function main(): Promise<void> {
@@ -51,7 +51,7 @@ function forgetOldRules(): void {
 interface Project {
   builder: ts.EmitAndSemanticDiagnosticsBuilderProgram;
   files: string[];
-  /** Files that changed, and those that depend on them. */
+  /** Lists changed files and their dependents. */
   affected: string[];
 }
 
@@ -65,7 +65,7 @@ function openProgram(path: string, index: number): Project {
       noEmit: true,
       incremental: true,
       tsBuildInfoFile: join(state, `${index}.tsbuildinfo`),
-      // With it, a change of a file affects no other. ESLint finds what it forbids: types exported as values.
+      // If true, a change of a file affects no other file. ESLint reports what the option forbids: types exported as values.
       isolatedModules: false,
     },
     join(root, path),

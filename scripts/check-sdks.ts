@@ -1,5 +1,5 @@
 /**
- * Generates clients of the document with five SDK generators, compiles them under strict and checks their names.
+ * Generates clients of the document with five SDK generators, compiles them in strict mode and checks their names.
  * test/contract/sdks.test.ts runs two of them against the service.
  *
  * usage: check-sdks
@@ -42,7 +42,7 @@ function namesOf({ paths, components }: OpenAPIV3.Document): Names {
     ),
   );
   const { schemas = {}, ...parts } = components ?? {};
-  // Not every generator reads `x-webhooks`: it may lack what no operation leads to.
+  // Not every generator reads `x-webhooks`: a client may lack names that no operation refers to.
   const reached = new Set<string>();
   const reach = (part: unknown): void => {
     for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {

@@ -4,7 +4,7 @@ import { chromium, type Browser } from 'playwright-core';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome'];
 
-/** As root, and with no way to the internet; and so that what the page asks for is all that is asked for. */
+/** Flags for root and for a machine without internet access. Chromium must request nothing but the page. */
 const quietly = [
   '--no-sandbox',
   '--disable-gpu',
@@ -15,7 +15,7 @@ const quietly = [
   '--disable-sync',
 ];
 
-/** Starts Chromium: the one that `CHROMIUM` names, or the first on the search path. The caller closes it. */
+/** Starts Chromium: `CHROMIUM`, or the first one on the search path. The caller closes it. */
 export function launchChromium(): Promise<Browser> {
   const executablePath = process.env.CHROMIUM ?? findChromium();
   if (!executablePath) throw new Error('There is no Chromium: install it, or name it in CHROMIUM.');

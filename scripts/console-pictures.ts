@@ -1,6 +1,6 @@
 /**
- * Takes the pictures of docs/how-to/use-the-console.md: the walk of a partner, and that of the operator who looks after partners. The
- * service, its data and the browser are of this script alone. With a folder as argument, it writes every view in three widths there.
+ * Takes the pictures of docs/how-to/use-the-console.md: the steps of a partner, and of the operator of all partners. Starts its own
+ * service, data and browser. With a folder as argument, writes every view in three widths there.
  */
 import { mkdtempSync, rmSync, chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,7 +15,7 @@ const isForReview = reviewFolder !== undefined;
 const folder = reviewFolder ?? join(__dirname, '..', 'docs', 'pictures');
 const header = 'Artikelnr;Bezeichnung;Marke;Kategorie;UVP;Preis;Währung;Bestand\n';
 
-/** A feed of a shop for outdoor goods. @param price - of its first product @param broken - rows with a mistake */
+/** Makes a feed of a shop for outdoor goods. @param price - of its first product @param broken - rows with a mistake */
 function feedOf(price: string, broken: number): string {
   const names = [
     'Zweimannzelt',
@@ -44,7 +44,7 @@ async function main(): Promise<void> {
       await fill(url);
       await inEachWidth(browser, (page, take) => partnersWalk(page, url, take));
     });
-    // Without a worker, what is requested waits.
+    // Without a worker, requested runs stay queued.
     await withService(dataDir, { QUEUE_WORKER: 'off' }, async (url) => {
       await leaveWaiting(url, dataDir);
       await inEachWidth(browser, (page, take) => operatorsWalk(page, url, take));
@@ -108,7 +108,7 @@ async function partnersWalk(page: Page, url: string, take: Take): Promise<void> 
   await take('partner-5-issues');
 }
 
-/** Partners at a glance, and what concerns all of them. */
+/** Partners at a glance, and the views of the operator. */
 async function operatorsWalk(page: Page, url: string, take: Take): Promise<void> {
   const views: [name: string, path: string, shown: string][] = [
     ['operator-1-overview', '/', 'tbody tr'],
@@ -133,7 +133,7 @@ async function operatorsWalk(page: Page, url: string, take: Take): Promise<void>
   }
 }
 
-/** Writes what is in view; for a review, all of the page. */
+/** Writes the visible part of the page; for a review, the whole page. */
 async function takePicture(page: Page, file: string): Promise<void> {
   await page.waitForLoadState('networkidle');
   if (isForReview) {
@@ -157,7 +157,7 @@ async function fill(url: string): Promise<void> {
       await post(url, `/jobs/${await upload(url, partner, round, count)}/run`);
 }
 
-/** Requests runs that wait, and makes webhooks with deliveries. */
+/** Requests runs that stay queued, and creates webhooks with deliveries. */
 async function leaveWaiting(url: string, dataDir: string): Promise<void> {
   for (const partner of ['Birch & Sons', 'Birch & Sons', 'Cedar Supplies'])
     await post(url, `/jobs/${await upload(url, partner, 4, 0)}/run`, undefined, { prefer: 'respond-async' });

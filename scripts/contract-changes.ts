@@ -6,7 +6,7 @@ import type { OpenAPIV3 } from 'openapi-types';
 
 type Document = OpenAPIV3.Document;
 
-/** A change between two documents that a client can notice. */
+/** A change between two documents that affects clients. */
 export interface Change {
   /** Breaking: a client of the old document may stop working or compiling. */
   impact: 'breaking' | 'additive';
@@ -18,8 +18,8 @@ export interface Change {
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
 
 /**
- * Lists the changes for clients: those that Redocly finds, and those that it rates as harmless or does not see. Texts and
- * examples do not count.
+ * Lists the changes for clients: changes that Redocly finds, and changes that it rates as harmless or misses. Texts and examples
+ * do not count.
  */
 export function compareContracts(released: Document, revision: Document): Change[] {
   const { base, changes: movedOut } = withoutMovedOut(released, revision);

@@ -1,6 +1,6 @@
 /**
- * Lists the changes of the document since its last release. Fails unless version and spec/CHANGELOG.md agree: a
- * breaking change needs a new major version and an entry, an addition a new minor version.
+ * Lists the changes of the document since its last release. Fails unless version and spec/CHANGELOG.md agree: a breaking change
+ * needs a new major version and an entry, an addition a new minor version.
  *
  * usage: contract-diff [--release]    with --release: then makes the document the last released one
  */

@@ -11,11 +11,11 @@ export interface Contract {
   released: string;
   version: string;
   changelog: string;
-  /** From the released document to this one. */
+  /** Changes from the released document to this one. */
   changes: readonly Change[];
 }
 
-/** Lists what must be corrected before a release, one instruction per line. */
+/** Lists the required corrections before a release, one instruction per line. */
 export function judge({ released, version, changelog, changes }: Contract): string[] {
   const entries = readChangelog(changelog);
   const newest = entries[0];

@@ -38,7 +38,7 @@ interface Column {
   default_value: string | null;
 }
 
-/** Describes the tables of a database as SQL, without those of migrations. */
+/** Describes the tables of a database as SQL, without the tables of knex's migrations. */
 export async function describeSchema(db: Knex): Promise<string> {
   const { rows: columns } = await db.raw<{ rows: Column[] }>(columnsSql);
   const { rows: constraints } = await db.raw<{

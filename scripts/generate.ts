@@ -79,7 +79,7 @@ function withOptionalHeadersInline(document: OpenAPIV3.Document): string {
   });
 }
 
-/** The dump of the schema. One that names the digest of these migrations is kept: PostgreSQL takes seconds to start. */
+/** Returns the dump of the schema. A dump with the digest of these migrations is kept: PostgreSQL takes seconds to start. */
 async function makeSchema(): Promise<string> {
   const head = `-- Made from migrations/ (${digestMigrations()}) by "make generate". Do not edit.\n\n`;
   const kept = readFileSync(join(root, 'generated', 'schema.sql'), 'utf8');

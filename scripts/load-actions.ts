@@ -1,4 +1,4 @@
-/** Actions of the clients of the load test, and the responses that they accept. */
+/** Actions of the clients of the load test, and the accepted responses. */
 import { randomUUID } from 'node:crypto';
 
 /** One client's state, and the shared tally. */
@@ -74,7 +74,7 @@ function feedOf(rows: number): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** A feed of some 23 MB whose rows have 40 columns that no product has, and a long description. */
+/** A feed of about 23 MB whose rows have 40 unknown columns and a long description. */
 function wideFeedOf(rows: number): string {
   const own = Array.from({ length: 40 }, (_, column) => `own_${column}`);
   const values = own.map((name) => `${name} of this product`.repeat(8));
@@ -97,7 +97,7 @@ function formOf(csv: string): FormData {
 async function loadFeed(load: Load, rows: number, csv = feedOf(rows)): Promise<void> {
   const { tally } = load;
   const body = formOf(csv);
-  // 408: it made room for a partner without an upload in progress.
+  // 408: evicted in favor of a partner without an upload in progress.
   const upload = await send(load, 'uploadFeed', '/feeds/upload', [201, 408], { method: 'POST', body });
   if (upload.status !== 201) return;
   tally.feedsAccepted++;
@@ -181,7 +181,7 @@ const jobAction =
     if (jobId !== undefined) await send(load, operation, `/jobs/${jobId}${suffix}`, [200, 409], { method });
   };
 
-/** What an open console asks for again and again, and the views that a person opens meanwhile. */
+/** Requests that an open console repeats, and views that a person opens meanwhile. */
 async function pollAsConsole(load: Load): Promise<void> {
   await send(load, 'getQueue', '/queue', [200]);
   await send(load, 'listFeeds', '/feeds?limit=20', [200]);

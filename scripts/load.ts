@@ -1,7 +1,7 @@
 /**
- * Sends a mixture of all requests to the service and a worker (embedded PostgreSQL, S3 server) for a while: small and wide
- * feeds, orders, reads, and an open console. Fails on an undocumented response, lost or duplicated data, leftovers, or growth
- * of memory, file handles or connections.
+ * Sends a mixture of all requests to the service and a worker for a while (embedded PostgreSQL, S3 server). The mixture has small
+ * and wide feeds, orders, reads, and an open console. Fails on an undocumented response, lost or duplicated data, leftovers, or
+ * growth of memory, file handles or connections.
  *
  * usage: load [minutes] [clients]      default 30 minutes, 12 clients
  */
@@ -39,7 +39,7 @@ interface Sample {
 
 async function main(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-load-'));
-  // As root, PostgreSQL runs under another account, which needs access.
+  // As root, PostgreSQL runs as another user, which needs access.
   chmodSync(folder, 0o755);
   const dataDir = join(folder, 'data');
   const objectsFolder = join(folder, 'objects');
@@ -120,7 +120,7 @@ async function sample(pid: number, workerPid: number, database: Client): Promise
   };
 }
 
-/** Checks that all acknowledged data exist exactly once, and nothing else. */
+/** Checks that all acknowledged data exist exactly once, and no other data. */
 async function checkResult(database: Client, objectsFolder: string, tally: Tally): Promise<void> {
   // Clean-up after disconnected clients may be in progress.
   await sleep(2_000);

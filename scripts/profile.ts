@@ -1,6 +1,6 @@
 /**
- * Prints where the main thread of the service spends the time of a request, as the twenty functions with the most time of
- * their own, for this version and for the last release (`make dist/last-release/.built`).
+ * Prints how the main thread of the service spends the time of a request, for this version and the last release. It lists the
+ * twenty functions with the most self time. Needs `make dist/last-release/.built`.
  *
  * usage: profile [seconds [kinds]]      of each kind of request, default 10; parts of the names of kinds, with commas
  */
@@ -17,7 +17,7 @@ const products = 100_000;
 const shown = 20;
 const milliseconds = Number(process.argv[2] ?? 10) * 1_000;
 
-/** The part of the format of V8 that is read: times in microseconds. */
+/** The used part of V8's format: times in microseconds. */
 interface CpuProfile {
   nodes: { id: number; callFrame: { functionName: string; url: string; lineNumber: number } }[];
   samples: number[];
@@ -38,13 +38,13 @@ async function main(): Promise<void> {
   }
 }
 
-/** Profiles a service from its start, and leaves out the time until it is warm. @returns microseconds by function */
+/** Profiles a service without its warm-up. @returns microseconds by function */
 async function profile(
   build: Build,
   kind: RequestKind,
 ): Promise<{ perSecond: number; times: Map<string, number> }> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-profile-'));
-  // As root, PostgreSQL runs under another account, which needs access.
+  // As root, PostgreSQL runs as another user, which needs access.
   chmodSync(folder, 0o755);
   const profiles = join(folder, 'profiles');
   mkdirSync(profiles);
@@ -73,7 +73,7 @@ async function profile(
   }
 }
 
-/** Adds up the samples between two times since the start by function, idle time apart. */
+/** Sums the samples between two times since the start by function, without idle time. */
 function ownTimes({ nodes, samples, timeDeltas }: CpuProfile, from: number, to: number): Map<string, number> {
   const names = new Map(nodes.map(({ id, callFrame }) => [id, nameOf(callFrame)]));
   const times = new Map<string, number>();

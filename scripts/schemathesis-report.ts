@@ -36,7 +36,7 @@ interface Scenario {
   };
 }
 
-/** The whole run has several times as many. */
+/** Maximum per operation; the whole run has several times as many. */
 const perOperation = 40;
 const boundary = 'boundary-of-the-form';
 /** Every operation rejects a wrong key in the same way. */

@@ -141,7 +141,7 @@ export function isInvented(name: string): boolean {
   return /inline|anonymous|_\d+(_|$)|[a-z]\d+$|(any|one|all)of/i.test(name);
 }
 
-/** What users write with a client, and its types must allow: compiled with the clients. */
+/** Typical code of users, compiled with the clients: their types must allow it. */
 const programs: Record<string, string> = {
   // A closed type of an extensible enum could not be compared with a new value.
   'openapi-fetch/new-value.ts': newValue('./schema', 'components', "components['schemas']['RowIssueCode']"),

@@ -70,13 +70,13 @@ export interface WorkerProcess {
   pid: number;
   /** The address of its metrics. */
   operatorUrl: string;
-  /** Sends a signal and waits for the end. */
+  /** Sends a signal and waits for the exit. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<unknown>;
 }
 
 /**
  * Starts a worker on the data folder of a running service, and waits until it is ready.
- * @param settings - of its environment, in addition to what finds the database
+ * @param settings - its environment, in addition to the address of the database
  */
 export async function startWorkerProcess(
   dataDir: string,

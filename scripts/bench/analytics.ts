@@ -17,8 +17,8 @@ const questions = {
 };
 
 /**
- * Measures each analytics request with a tenth of the history, with all of it, and with as many orders outside the sums
- * as two busy seconds create: the time must not grow with the history. Complete requests through the service.
+ * Measures analytics requests with different amounts of history: a tenth, all, and all plus as many orders outside the sums as
+ * two busy seconds create. The time must not grow with the history. Complete requests through the service.
  */
 export async function measureAnalytics({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const orders = quick ? 100_000 : 1_000_000;

@@ -10,19 +10,19 @@ import { chooseKinds, readCatalog } from './request-kinds';
 import { measureRounds, type Sample } from './request-rounds';
 import { withServices, type Service } from './servers';
 
-/** No slower: the median over the rounds of the ratio of processor time to the other build, each taken within a round. */
+/** Limit of the median ratio of processor time to the other build, taken within each round. */
 const noSlower = 1.05;
 
 const names = ['present', 'other'] as const;
 type Name = (typeof names)[number];
 type Services = Record<Name, Service>;
 
-/** Processor time per request or row in microseconds, of one round. */
+/** Processor time of one round, per request or row, in microseconds. */
 type Processor = Pick<Sample, 'node' | 'postgres'>;
 
 /**
- * This build and another one in turns, each with a database of its own on the same PostgreSQL: the processor time of Node.js and of
- * PostgreSQL per request, and per row of a load. Both meet the same state of the machine.
+ * Measures processor time per request and per loaded row, of Node.js and PostgreSQL, in turns with another build. Each build has
+ * a database of its own on the same server, so that both meet the same state of the machine.
  */
 export async function measureBuilds(context: BenchContext): Promise<Measurement[]> {
   const { quick, folder, log, settings, other, database = 'external' } = context;
@@ -54,7 +54,7 @@ export async function measureBuilds(context: BenchContext): Promise<Measurement[
   });
 }
 
-/** Loads of a new partner in each round: its first feed, the same again, and one with a tenth of the prices changed. */
+/** Loads feeds of a new partner per round: a first one, the same again, and one with a tenth of the prices changed. */
 async function measureLoads(
   { quick, rounds, folder, log }: BenchContext,
   services: Services,
@@ -63,7 +63,7 @@ async function measureLoads(
   mkdirSync(feedFolder);
   const feeds = await writeFeeds(feedFolder, quick ? 20_000 : 200_000);
   const measured = new Map<string, Record<Name, Processor[]>>();
-  // Half of a quick measurement would be loads.
+  // Without this, loads would take half of a quick measurement.
   for (let round = 1; round <= (quick ? Math.min(rounds, 2) : rounds); round++) {
     for (const name of round % 2 ? names : names.toReversed()) {
       for (const [step, processor] of await loadNewPartner(

@@ -5,7 +5,7 @@ import { ask, quantile, timed, watchMemory } from './measure';
 import type { BenchContext, Measurement } from './report';
 import { keyHeader, withService } from './servers';
 
-/** Requests that are sent at once. */
+/** Concurrent requests. */
 const burst = 64;
 
 const slowUploads = 16;
@@ -24,9 +24,9 @@ interface Burst {
   seconds: number;
 }
 
-/** Uploads beside slow ones of other partners. */
+/** Results of uploads beside slow uploads of other partners. */
 interface BesideSlow {
-  /** In percent. */
+  /** Percentage. */
   succeeded: number;
   milliseconds: number[];
 }
@@ -38,8 +38,8 @@ interface Round {
 }
 
 /**
- * Measures requests of one key that come at once, and uploads beside those of slow clients, with the default settings: whether all
- * succeed, how long they wait, and the memory of the process.
+ * Measures concurrent requests of one key, and uploads beside slow clients, with the default settings. Results: the share that
+ * succeeds, the latency, and the memory of the process.
  */
 export async function measureBursts(context: BenchContext): Promise<Measurement[]> {
   const rounds: Round[] = [];
@@ -114,7 +114,7 @@ async function measureRound({ folder, log }: BenchContext): Promise<Round> {
   });
 }
 
-/** Uploads one file after the other beside slow uploads that began a second before. */
+/** Uploads files one after the other beside slow uploads that started a second earlier. */
 async function uploadBesideSlow(url: string): Promise<BesideSlow> {
   const slow = Array.from({ length: slowUploads }, (_, number) => startSlowUpload(url, `Slow ${number}`));
   const milliseconds: number[] = [];
@@ -134,14 +134,14 @@ async function uploadBesideSlow(url: string): Promise<BesideSlow> {
   return { succeeded: (succeeded / milliseconds.length) * 100, milliseconds };
 }
 
-/** Begins an upload that sends at `slowBytesPerSecond`, and never ends. */
+/** Starts an upload that sends at `slowBytesPerSecond` and never ends. */
 function startSlowUpload(url: string, partnerName: string): { stop: () => void } {
   const sent: ClientRequest = request(`${url}/feeds/upload`, {
     method: 'POST',
     agent: false,
     headers: { ...keyHeader, 'content-type': 'multipart/form-data; boundary=b' },
   });
-  // The service may abort it for others.
+  // The service may abort it in favor of others.
   sent.on('error', () => undefined).on('response', (response) => response.resume());
   sent.write(`--b\r\ncontent-disposition: form-data; name="partner_name"\r\n\r\n${partnerName}\r\n`);
   sent.write(

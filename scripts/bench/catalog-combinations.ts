@@ -20,14 +20,14 @@ const names = parameters.map(({ name }) => name);
 const filters = Object.keys(filterValues.frequent!) as Filter[];
 const { ProductSortField, SortOrder } = document.components.schemas;
 
-/** Parameters of `GET /products` but the search that no combination uses: must be empty. */
+/** Parameters of `GET /products`, except the search, that no combination uses: must be empty. */
 export const unknownParameters = names.filter(
   (name) => ![...filters, 'limit', 'cursor', 'sort_by', 'order', 'q'].includes(name),
 );
 
 /**
- * Lists all combinations of filters, sort, direction and kind of key. Filters take their values from the sets of
- * `filterValues` in turn; single filters from each set, and two filters also from a set without matches.
+ * Lists all combinations of filters, sort, direction and kind of key. Filters take their values from the sets of `filterValues`
+ * in turn; single filters from each set, and two filters also from a set without matches.
  */
 export function combinations(): Combination[] {
   const sets = Object.keys(filterValues);
@@ -72,7 +72,7 @@ function combine(
   };
 }
 
-/** A typical listing has at most one filter, the partner of the key included, no sku, and the default order or that by price. */
+/** Whether a listing is typical: at most one filter (the partner of the key included), no sku, default order or by price. */
 export function isTypical({ query, scope }: Combination): boolean {
   const filtered = filters.filter((filter) => query[filter] !== undefined);
   const isTypicalOrder = query.sort_by === undefined || query.sort_by === 'price';

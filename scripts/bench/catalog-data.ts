@@ -1,15 +1,15 @@
-/** A catalog to measure and explain: partners of very different sizes, whose loads are adjacent in the table. */
+/** A catalog for measurements and plans: partners of very different sizes, whose loads are adjacent in the table. */
 
-/** Related values of all filters. */
+/** Filter values that occur together. */
 export type FilterValues = Record<
   'partner_name' | 'feed_id' | 'sku' | 'brand' | 'category' | 'availability',
   string
 >;
 
 /**
- * Shares of the loads, in chronological order; the rest are tiny partners. Values are independent, except those whose
- * names say otherwise: a brand and a category of one partner, a brand with the highest prices, a brand that is never out
- * of stock, and a sku of all tiny partners.
+ * Shares of the loads, in chronological order; the rest are tiny partners. Values are independent, except for names that say
+ * otherwise: a brand and a category of one partner, a brand with the highest prices, a brand that is never out of stock, and a
+ * sku of all tiny partners.
  */
 const fillSql = (products: number, tiny: number) => `
   insert into partners (partner_name)
@@ -62,14 +62,14 @@ const fillSql = (products: number, tiny: number) => `
   order by row;
 `;
 
-/** Partners of a filled catalog that are not tiny. */
+/** The partners of a filled catalog that are not tiny. */
 const largePartners = 4;
 
 /**
  * Fills an empty database and runs ANALYZE.
  * @param products - a multiple of 1,000
  * @param query - runs statements without bindings
- * @param partners - how many; by default, each tiny one has ten products
+ * @param partners - number of partners; by default, each tiny one has ten products
  */
 export async function fillCatalog(
   products: number,

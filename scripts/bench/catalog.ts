@@ -7,7 +7,7 @@ import type { BenchContext, Measurement } from './report';
 import { apiKey, withServices, type Service } from './servers';
 
 const shown = 20;
-/** Limits of the first page in milliseconds: of typical listings, and of every combination. */
+/** Latency limits of the first page in milliseconds: of typical listings, and of every combination. */
 const typicalMax = 20;
 const anyMax = 150;
 
@@ -15,13 +15,13 @@ const anyMax = 150;
 interface Timed {
   combination: Combination;
   first: number[];
-  /** Absent if there is one page only, or no cursor. */
+  /** Absent if there is only one page, or no cursor. */
   later?: number[];
 }
 
 /**
- * Requests every documented combination of filters, sort, direction and kind of key, one at a time: the first page, and a
- * page after 100 products.
+ * Measures every documented combination of filters, sort, direction and kind of key. It sends one request at a time: for the
+ * first page, and a page after 100 products.
  */
 export async function measureCatalog(context: BenchContext): Promise<Measurement[]> {
   const { quick, rounds, folder, log, database = 'embedded', settings } = context;

@@ -23,7 +23,7 @@ interface Figures {
   bytesPerVersion: number;
 }
 
-/** Measures what the history of a catalog costs its runs, and runs that withdraw and revert. */
+/** Measures the cost of the history for runs, and runs that withdraw and revert. */
 export async function measureChanges(context: BenchContext): Promise<Measurement[]> {
   const { quick, rounds, folder, log } = context;
   const rows = quick ? 100_000 : 1_000_000;
@@ -52,7 +52,7 @@ async function measureRound({ url, database }: Service, files: Files): Promise<F
     database.query(`alter table products ${isOn ? 'enable' : 'disable'} trigger products_versioned_update`);
 
   await run(files.base, 'upsert', { inserted: rows });
-  // In both orders, so that neither is always the earlier one.
+  // In both orders, so that neither always runs first.
   await keepVersions(false);
   const notKept = [await update(files.changed)];
   await keepVersions(true);

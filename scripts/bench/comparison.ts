@@ -30,7 +30,7 @@ export function readOrder(): ComparisonOrder {
   return JSON.parse(process.argv[2]!) as ComparisonOrder;
 }
 
-/** A statement for the driver; its name, which only a prepared one has, stands for one text. */
+/** A statement for the driver. A prepared one has a name, unique per text. */
 export type Statements = (
   name: string,
   text: string,
@@ -52,7 +52,7 @@ const conditions = {
   cursor: 'and (created_at, product_id) < (select created_at, product_id from products where product_id = ?)',
 };
 
-/** Reads products with statements as one would write them by hand. */
+/** Reads products with handwritten statements. */
 export function openReader(order: ComparisonOrder, pool: Pool) {
   const statement = statementsOf(order);
   return {

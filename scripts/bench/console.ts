@@ -9,23 +9,23 @@ import type { BenchContext, Measurement } from './report';
 import { apiKey, withService, type Service } from './servers';
 
 const leastRounds = 5;
-/** The console waits for the end of a word. */
+/** Debounce of the search field of the console. */
 const pauseMilliseconds = 250;
 const scrolledRows = 200;
 
-/** Limits of a person's patience: a view is there at once, or within a second. */
+/** Limits of a person's patience: a view appears at once, or within a second. */
 const within = (value: number) => ({ target: { kind: 'at most', value } as const });
 
 const patienceMilliseconds = 30_000;
 
-/** Facts about a page, as expressions in it. */
+/** Conditions, as expressions evaluated in a page. */
 const shown = {
   rows: (least: number) => `document.querySelectorAll('tbody tr').length >= ${least}`,
-  /** Rows of a table that was not there when the old one was marked. */
+  /** Rows of a table that is newer than the marked one. */
   newRows: `document.querySelector('tbody:not([data-old]) tr') !== null`,
 };
 
-/** Waits for a fact, frame by frame. @returns the time of the page, which begins with its navigation, in milliseconds */
+/** Waits for a condition, checked each frame. @returns milliseconds since the navigation of the page */
 const untilShown = (page: Page, fact: string) =>
   page.evaluate<number>(`new Promise((resolve, reject) => {
     const look = () => {
@@ -36,7 +36,7 @@ const untilShown = (page: Page, fact: string) =>
     look();
   })`);
 
-/** Measures the console in Chromium as a person sees it: until the rows are there, and while they are scrolled. */
+/** Measures the console in Chromium: time until the rows are visible, and scrolling. */
 export async function measureConsole(context: BenchContext): Promise<Measurement[]> {
   const { quick, folder, log } = context;
   const rounds = Math.max(context.rounds, leastRounds);
@@ -46,7 +46,7 @@ export async function measureConsole(context: BenchContext): Promise<Measurement
     await fillCatalog(products, (sql) => database.query(sql));
     await untilIndexed(database);
     const form = feedForm('One product', new Blob(['sku,product_name\nA-1,Tent\n'], { type: 'text/csv' }));
-    // The overview is about feeds with runs, which the filled catalog lacks.
+    // The overview needs feeds with runs, which the filled catalog lacks.
     await runExpecting(url, (await uploadFeed(url, form)).jobId);
     log(`${products.toLocaleString('en')} products`);
     const bytes = await sentBytes(url);
@@ -119,7 +119,7 @@ async function showMore(page: Page): Promise<void> {
   await untilShown(page, shown.rows(rows + 1));
 }
 
-/** Milliseconds between frames. @param step - done in each of them */
+/** Milliseconds between frames. @param step - called in each frame */
 const framesOf = (page: Page, count: number, step: string) =>
   page.evaluate<number[]>(`new Promise((resolve) => {
     const times = [];
@@ -137,7 +137,7 @@ async function timeOf(url: string, text: string): Promise<number> {
   return timeGet(`${url}/products?${new URLSearchParams({ q: text, limit: '50' }).toString()}`);
 }
 
-/** Returns the bytes of the bodies of the first view, as a browser is sent them. */
+/** Returns the size of the bodies of the first view in bytes, as sent to a browser. */
 async function sentBytes(url: string): Promise<number> {
   const page = await (await fetch(`${url}/console`)).text();
   const addresses = [...page.matchAll(/(?:src|href)="([^"]+\.(?:js|css))"/g)].map(([, address]) => address!);

@@ -15,7 +15,7 @@ export interface Feeds {
   bad: string;
 }
 
-/** Shares of rows in percent, as in the exports of several shops taken together: single ones have from none to nearly all. */
+/** Shares of rows in percent, as in the combined exports of several shops: a single shop has from none to nearly all. */
 const nonAsciiPercent = 30;
 const doubledQuotesPercent = 10;
 const lineBreakPercent = 5;
@@ -53,7 +53,7 @@ export const categoriesCount = 400;
 export const priceCents = [99, 99, 99, 99, 99, 99, 99, 99, 0, 0, 0, 95, 95, 95, 90, 90, 50, 50, 49, 49];
 export const priceUnitsMax = 600;
 
-/** Writes realistic feeds: unique skus in no order, quoted and multi-line texts, usual prices, words of availability. */
+/** Writes realistic feeds: unique skus in random order, quoted and multi-line texts, usual prices and availabilities. */
 export async function writeFeeds(folder: string, rows: number): Promise<Feeds> {
   const write = async (name: string, tenthPrice: (cents: number) => string) => {
     const file = join(folder, name);
@@ -63,7 +63,7 @@ export async function writeFeeds(folder: string, rows: number): Promise<Feeds> {
   return {
     rows,
     base: await write('base.csv', formatPrice),
-    // One unit of the currency more: another price, with the same cents.
+    // One unit more: another price with the same cents.
     changed: await write('changed.csv', (cents) => formatPrice(cents + 100)),
     bad: await write('bad.csv', () => 'NA'),
   };
@@ -95,7 +95,7 @@ function* lines(
     yield `${sku},${name},"${description}",${brand},${category},${price},USD,${word}\n`;
 }
 
-/** A product as the feeds have it. */
+/** A product as the feeds contain it. */
 interface FeedProduct {
   sku: string;
   name: string;
@@ -114,7 +114,7 @@ function* products(
 ): Generator<FeedProduct> {
   for (let at = 0; at < rows; at++) {
     if (isMissing(at)) continue;
-    // A prime step visits every number once, in an order that no index profits from.
+    // A prime step visits every number once, in an order that favors no index.
     const number = (at * 7_368_787) % rows;
     const share = (column: number) => draw(number, column);
     const below = (column: number, count: number) => Math.floor(share(column) * count);
@@ -145,7 +145,7 @@ export interface FormattedFeed {
   warmUp: string;
 }
 
-/** Header and record of each format. The names are as far as Windows-1252 has their letters. */
+/** Header and record of each format. Names use only letters that Windows-1252 has. */
 const formattedLines: Record<string, { header: string; line: (product: FeedProduct) => string }> = {
   standard: {
     header: productColumns.join(','),

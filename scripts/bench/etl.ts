@@ -12,7 +12,7 @@ import { fillNeighbors, neighborsCount, untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
 import { keyHeader, withService, type Service } from './servers';
 
-/** The service of one round, and its identifiers. */
+/** The service of one round and its identifiers. */
 interface Round extends Service {
   feeds: Feeds;
   /** Minimum seconds of a measurement beside a run: enough for a p99. */
@@ -24,9 +24,9 @@ interface Round extends Service {
 type Figures = Record<string, number>;
 
 /**
- * Measures a large feed of a new partner through the whole service (embedded PostgreSQL, local files), beside as many
- * products of other partners. Each round has a new data folder. Every step starts after a checkpoint, with statistics and
- * a visibility map as after autovacuum.
+ * Measures a large feed of a new partner through the whole service, beside as many products of other partners. It uses embedded
+ * PostgreSQL and local files. Each round has a new data folder. Every step starts after a checkpoint, with statistics and a
+ * visibility map as after autovacuum.
  */
 export async function measureEtl(context: BenchContext): Promise<Measurement[]> {
   const rows = context.quick ? 100_000 : 1_000_000;
@@ -105,14 +105,14 @@ async function measureWhileBusy(round: Round): Promise<Figures> {
   await watchAnswers({ ...round, watchSeconds: 2 }, () => sleep(2_000));
   await watch('idle', () => sleep(round.watchSeconds * 1000));
   await watch('first', () => runExpecting(round.url, 'JV00004', { inserted: rows }));
-  // Their last run was that of the changed feed.
+  // Their last run loaded the changed feed.
   await watch('unchanged', () => runExpecting(round.url, 'JV00002', { unchanged: rows }));
   let turn = 0;
   await watch('changed', () => runExpecting(round.url, `JV0000${(turn++ % 2) + 1}`, { updated: rows / 10 }));
   return figures;
 }
 
-/** Sends requests at a constant rate during `work`, and repeats it until there are enough values. */
+/** Sends requests at a constant rate during `work`; repeats `work` until there are enough values. */
 async function watchAnswers(
   { url, watchSeconds }: Round,
   work: () => Promise<unknown>,
@@ -152,8 +152,8 @@ async function downloadRejects({ url, feeds }: Round, jobId: string): Promise<vo
 const productsCopied = ['feed_id', 'partner_id', ...productColumns].join(', ');
 
 /**
- * Inserts the loaded rows into a table like `products`, with its columns, checks and indexes and the products of the other
- * partners, but without foreign keys and triggers.
+ * Inserts the loaded rows into a table like `products`. It has the same columns, checks, indexes and products of the other
+ * partners, but no foreign keys and triggers.
  * @returns seconds
  */
 async function measureInsert({ database, log }: Round): Promise<number> {

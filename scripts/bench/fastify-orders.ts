@@ -81,7 +81,7 @@ const responseSchema = {
   },
 };
 
-/** Creates each order in a transaction of its own, as one would write it with pg. */
+/** Creates each order in a transaction of its own, as in a typical handler with pg. */
 export function addOrders(app: FastifyInstance, order: ComparisonOrder, pool: Pool): void {
   const statement = statementsOf(order);
   app.post<{ Body: OrderRequest }>(

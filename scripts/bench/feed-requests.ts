@@ -30,7 +30,7 @@ export async function sendFeed(
   return (await uploadFeed(url, feedForm(partnerName, content, fields))).jobId;
 }
 
-/** Runs a job. @throws Error unless its counters are the expected ones: otherwise something else was measured */
+/** Runs a job. @throws Error if its counters differ from the expected ones: something else was measured */
 export async function runExpecting(
   url: string,
   jobId: string,

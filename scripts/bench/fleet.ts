@@ -9,7 +9,7 @@ import { keyHeader, withService, type Service } from './servers';
 /** Polling interval, the precision of measured times. */
 const lookMilliseconds = 10;
 const patienceMilliseconds = 300_000;
-/** Concurrent requests per API process: more than it needs to be busy. */
+/** Concurrent requests per API process: enough to keep it busy. */
 const concurrentUploads = 4;
 const concurrentRequests = 8;
 
@@ -19,7 +19,7 @@ export interface QueuedJob {
   queuedAt: number;
 }
 
-/** An API process without run slots, with embedded PostgreSQL and local files, and its workers. */
+/** An API process without run slots (embedded PostgreSQL, local files) and its workers. */
 export class Fleet {
   readonly workers: WorkerProcess[] = [];
 

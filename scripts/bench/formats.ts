@@ -5,12 +5,12 @@ import { watchProcessors } from './processor-time';
 import type { BenchContext, Measurement } from './report';
 import { withService } from './servers';
 
-/** The one that the others are compared with. */
+/** The baseline format. */
 const limitFormat = 'standard';
 
 /**
- * Measures first loads of the same products in several formats, each of a new partner, in the processor time of the service's
- * Node processes: PostgreSQL does the same for each.
+ * Measures first loads of the same products in several formats, each of a new partner. Unit: processor time of the service's Node
+ * processes. PostgreSQL does the same work for each.
  */
 export async function measureFormats(context: BenchContext): Promise<Measurement[]> {
   const rows = context.quick ? 100_000 : 1_000_000;
@@ -18,7 +18,7 @@ export async function measureFormats(context: BenchContext): Promise<Measurement
   const rounds: Record<string, number>[] = [];
   for (let round = 0; round < context.rounds; round++) {
     context.log(`round ${round + 1} of ${context.rounds}`);
-    // No format has the same place in each round.
+    // Rotates the order of the formats between rounds.
     const turn = round % feeds.length;
     rounds.push(await measureRound(context, [...feeds.slice(turn), ...feeds.slice(0, turn)]));
   }
@@ -44,7 +44,7 @@ async function measureRound(
 ): Promise<Record<string, number>> {
   return withService(folder, async ({ url, pid, database }) => {
     const seconds: Record<string, number> = {};
-    // Compiles what all of them need.
+    // Compiles the shared code.
     for (const { format, warmUp } of feeds)
       await runExpecting(url, await sendFeed(url, `Warm ${format}`, warmUp, { format }));
     for (const { format, path, rows } of feeds) {

@@ -17,7 +17,7 @@ const pages: Record<string, string> = {
 };
 
 /**
- * Measures costs of a growing catalog: each partner sends the same feed; at some sizes the first one sends it again,
+ * Measures costs of a growing catalog. Each partner sends the same feed; at some sizes the first partner sends it again,
  * unchanged and with a tenth of its prices changed. Absolute values of one run.
  */
 export async function measureGrowth({ quick, products, folder, log }: BenchContext): Promise<Measurement[]> {
@@ -97,7 +97,7 @@ async function logged(
   return { seconds, bytes: (await position()) - before };
 }
 
-/** In bytes. */
+/** Bytes. */
 async function sizes(database: Client): Promise<Record<string, number>> {
   const { rows } = await database.query<Record<string, number>>(`
     select cast(pg_table_size('products') as double precision) as table,

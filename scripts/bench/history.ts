@@ -8,7 +8,7 @@ const versions = 400;
 
 /**
  * A partner whose catalog was loaded a month ago. Since then, a tenth of the products has changed each day: each product three
- * times, in other orders. The first product has 400 versions.
+ * times, in varying order. The first product has 400 versions.
  */
 const fillSql = (products: number) => `
   begin;
@@ -59,7 +59,7 @@ const fillSql = (products: number) => `
 
 const requests = 100;
 
-/** Measures reads of the history of a partner with 100,000 products, one after the other. */
+/** Measures sequential reads of the history of a partner with 100,000 products. */
 export async function measureHistory({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const products = quick ? 10_000 : 100_000;
   return withService(folder, async ({ url, database }) => {

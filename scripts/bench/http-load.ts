@@ -5,7 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 
-/** A request; `isKeyed`: with an `Idempotency-Key` of its own each time. */
+/** A request. `isKeyed`: each one has an `Idempotency-Key` of its own. */
 export interface DrawnRequest {
   path: string;
   /** JSON of a POST; absent: a GET. */
@@ -18,9 +18,9 @@ export interface LoadOrder {
   connections: number;
   milliseconds: number;
   apiKey: string;
-  /** Each connection takes the next one. */
+  /** Connections take them in turn. */
   requests: readonly DrawnRequest[];
-  /** Where in the list to begin. */
+  /** Start index in the list. */
   from?: number;
 }
 
@@ -33,7 +33,7 @@ export interface LoadResult {
 
 let texts: { text: string; isKeyed?: boolean }[] = [];
 
-/** @param order - without requests, it has those of the last one */
+/** @param order - without requests, the requests of the last order */
 async function send({
   port,
   connections,

@@ -3,7 +3,7 @@ import { median } from '../service-process';
 import { timeGet } from './measure';
 import type { Measurement } from './report';
 
-/** Listings that partners and shops request often, in the catalog of `fillNeighbors`. */
+/** Frequent listings of partners and shops, in the catalog of `fillNeighbors`. */
 const listings: Record<string, string> = {
   'default page': '/products',
   'one product': '/products/PR00777',
@@ -27,14 +27,14 @@ const listings: Record<string, string> = {
 };
 
 const requests = 5;
-/** A listing that takes longer than this is requested once. */
+/** A listing slower than this is requested once. */
 const slowMilliseconds = 1_000;
-/** A difference that is shown: the time without an index is more than twice as long, and this much longer. */
+/** A difference is shown if the time without an index is more than twice as long, and longer by this. */
 const shownMilliseconds = 3;
 
 /**
- * Measures each listing with all indexes, and without each one: it is marked as invalid, so that no plan uses it.
- * A listing that exceeds the statement timeout of requests counts with the time until its 503.
+ * Measures each listing with all indexes, and without each one. An index is marked as invalid, so that no plan uses it. A listing
+ * that exceeds the statement timeout of requests counts with the time until its 503.
  */
 export async function measureListings(
   database: Client,

@@ -17,7 +17,7 @@ interface Index {
   isPrimary: boolean;
 }
 
-/** What PostgreSQL does for a load and an update under certain indexes. */
+/** Work of PostgreSQL for a load and an update with certain indexes. */
 interface Cost {
   insertSeconds: number;
   insertLogMegabytes: number;
@@ -31,10 +31,10 @@ const primaryKeyAlone = 'primary key alone';
 const allIndexes = 'all indexes';
 
 /**
- * Measures what each index of `products` costs: the primary key and this index, minus the primary key alone. Differences
- * from a table with all indexes would be smaller than their spread; all of them together are a line of their own. Listings are measured with all of them, and without each.
- *
- * The table has as many products of other partners; a new partner inserts its products, then changes a tenth of the prices.
+ * Measures the cost of each index of `products`: the primary key and this index, minus the primary key alone. Differences from a
+ * table with all indexes would be smaller than their spread; all of them together have a row of their own. Listings are measured
+ * with all of them, and without each. The table has as many products of other partners; a new partner inserts its products, then
+ * changes a tenth of the prices.
  */
 export async function measureIndexes({
   quick,
@@ -73,10 +73,10 @@ export async function measureIndexes({
 
 const productsCopied = productColumns.join(', ');
 
-/** Copies the feed into a table of the columns of `products`, in the order of the file. */
+/** Copies the feed into a table with the columns of `products`, in the order of the file. */
 async function copyRows(database: Client, file: string): Promise<void> {
   await database.query(`create table bench_rows as select ${productsCopied} from products limit 0`);
-  // The service stores other words of availability; their lengths and number of distinct values are the same.
+  // The service stores other values of availability; their lengths and number of distinct values are the same.
   await pipeline(createReadStream(file), database.query(copyFrom('copy bench_rows from stdin csv header')));
   await database.query('vacuum analyze bench_rows');
 }
@@ -138,7 +138,7 @@ async function measureCost(database: Client, indexes: readonly Index[]): Promise
   };
 }
 
-/** Describes each index by its difference from the primary key alone, and the two extremes as they are. */
+/** Describes each index by its difference from the primary key alone, and the two extremes by their own values. */
 function describe(costs: Record<string, Cost[]>, rows: number, products: number): Measurement[] {
   const what: [keyof Cost, string, string][] = [
     ['insertSeconds', `insert of ${rows.toLocaleString('en')} rows`, 's'],

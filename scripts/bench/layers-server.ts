@@ -1,5 +1,5 @@
 /**
- * The application of the service, cut off after each of its layers: each depth on a port of its own. Handlers reply with the
+ * The application of the service, cut off after each of its layers; each depth has a port of its own. Handlers reply with the
  * examples of the document, without a database. Sends the ports by layer to its parent, and logs as the service does.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -89,7 +89,7 @@ async function main(): Promise<void> {
   process.send!(ports);
 }
 
-/** An application with these layers only. */
+/** Builds an application with these layers only. */
 function cutOff(layers: Middleware[]): express.Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').disable('query parser');
@@ -98,7 +98,7 @@ function cutOff(layers: Middleware[]): express.Express {
   return app;
 }
 
-/** Sends what the service would, and ends the request for its log. */
+/** Sends the response of the service, and ends the request for its log. */
 function answer(
   request: IncomingMessage,
   response: ServerResponse & { locals?: { exchange?: { end: (how: object) => void } } },

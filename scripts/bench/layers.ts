@@ -22,14 +22,14 @@ const kinds: readonly RequestKind[] = [
   { name: 'order of three', connections: 50, draw: () => ({ path: '/orders', body: JSON.stringify(order) }) },
 ];
 
-/** The processor time of each layer of the application: what a request takes with it, less what it takes without. */
+/** Measures the processor time of each layer: a request with the layer minus a request without it. */
 export async function measureLayers({ quick, rounds, log }: BenchContext): Promise<Measurement[]> {
   const child = spawn(
     process.execPath,
     [...thisBuild.nodeFlags, '--import', 'tsx', join(__dirname, 'layers-server.ts')],
     {
       env: { ...process.env, NODE_ENV: 'production' },
-      // Its log costs what it costs the service.
+      // Its log costs as much as the log of the service.
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     },
   );

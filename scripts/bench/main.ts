@@ -1,7 +1,7 @@
 /**
- * Measures each performance target beside its limit (PostgreSQL itself, or a bare server), in the same rounds on the same
- * machine. Prints a table, and writes it as JSON to bench-results/. A missed target is a result, not an error:
- * the exit code is 1 only if a part could not be measured.
+ * Measures each performance target beside its limit (PostgreSQL or a bare server), in the same rounds on the same machine. Prints
+ * a table, and writes it as JSON to bench-results/. A missed target is a result, not an error: the exit code is 1 only if a part
+ * could not be measured.
  */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -70,7 +70,7 @@ const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> 
   peers: measurePeers,
 };
 
-/** They take long, or need more than the project's packages. */
+/** Parts that take long, or need more than the project's packages. */
 const onlyOnRequest: readonly Part[] = ['console', 'release', 'indexes', 'peers'];
 
 const resultFolder = join(__dirname, '..', '..', 'bench-results');
@@ -80,7 +80,7 @@ async function main(): Promise<void> {
   const results: Result[] = [];
   for (const part of only) {
     const folder = mkdtempSync(join(tmpdir(), `catalog-bench-${part}-`));
-    // As root, PostgreSQL runs under another account: without access to the folder, its data would be elsewhere.
+    // As root, PostgreSQL runs as another user. Without access to the folder, its data would be elsewhere.
     chmodSync(folder, 0o755);
     const log = (line: string) => process.stderr.write(`${part.padEnd(9)} ${line}\n`);
     try {

@@ -48,7 +48,7 @@ export function ask(
   });
 }
 
-/** Sends a GET with the key. @returns the milliseconds until its whole response. @throws Error on a status other than these */
+/** Sends a GET with the key. @returns milliseconds until the whole response. @throws Error on another status */
 export async function timeGet(
   url: string,
   agent?: Agent,
@@ -68,9 +68,9 @@ export interface Pace {
 }
 
 /**
- * Sends GET requests at a constant rate until stopped. Latency counts from the scheduled time, so that one slow response
- * does not hide those behind it (coordinated omission).
- * @returns a stop function, which returns latencies in milliseconds. It throws on a status other than 200
+ * Sends GET requests at a constant rate until stopped. Latency counts from the scheduled time, so that one slow response does not
+ * hide the ones behind it (coordinated omission).
+ * @returns a stop function that returns latencies in milliseconds, and throws on a status other than 200
  */
 export function startPacedRequests(pace: Pace): { stop(): Promise<number[]> } {
   const milliseconds: number[] = [];
@@ -107,7 +107,7 @@ export function startPacedRequests(pace: Pace): { stop(): Promise<number[]> } {
   };
 }
 
-/** Raises the priority of this process during `work`, if permitted: it stands for clients on other machines. */
+/** Raises the priority of this process during `work`, if permitted: it represents clients on other machines. */
 export async function withPriority<T>(work: () => Promise<T>): Promise<T> {
   const set = (priority: number) => {
     try {
@@ -134,7 +134,8 @@ export function watchReads(url: string, work: () => Promise<unknown>): Promise<n
 }
 
 /**
- * Resets the peak memory of a process. @returns a function that reads the peak since, in MB. Linux only.
+ * Resets the peak memory of a process. Linux only.
+ * @returns a function that reads the peak since then, in MB
  * @throws Error on other systems
  */
 export function watchMemory(pid: number): { peakMegabytes(): number } {

@@ -2,23 +2,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { brandsCount, categoriesCount, priceCents, priceUnitsMax } from './etl-feeds';
 
-/** Partners beside which a new one loads its first feed. */
+/** Partners in the catalog when a new one loads its first feed. */
 export const neighborsCount = 30;
 
-/** The name of the n-th largest, from 1. */
+/** Returns the name of the n-th largest, from 1. */
 export const neighborName = (rank: number) => `${namePrefix}${rank}`;
 const namePrefix = 'Neighbor ';
 
-/** The name of a category, from 0, the most frequent one. */
+/** Returns the name of a category, from 0, the most frequent one. */
 export const categoryName = (number: number) => `${categoryPrefix}${number}`;
 const categoryPrefix = 'Home & Garden / Category ';
 
-/** Each of them has loaded its products in as many feeds. */
+/** Each partner has loaded its products in as many feeds. */
 const loadsCount = 5;
 
 /**
- * Fills the catalog with other partners of unequal size: the n-th has a share proportional to 1/n. Writes only columns that
- * the last release has too. Loads of all partners alternate, as over the years of a catalog.
+ * Fills the catalog with other partners: the n-th has a share proportional to 1/n. Writes only columns that the last release has
+ * too. Loads of all partners alternate, as over the years of a catalog.
  */
 const fillSql = (products: number) => `
   begin;
@@ -60,7 +60,7 @@ export async function fillNeighbors(database: Client, products: number): Promise
   await database.query('vacuum analyze');
 }
 
-/** Waits until all products are indexed for the search, which the last release does not have. */
+/** Waits until all products are in the search index, if there is one: the last release has none. */
 export async function untilIndexed(database: Client): Promise<void> {
   const { rows } = await database.query<{ hasSearch: boolean }>(
     `select to_regclass('search_backlog') is not null as "hasSearch"`,

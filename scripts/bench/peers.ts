@@ -53,8 +53,8 @@ interface Subject {
 type Figures = Record<SubjectName, Record<string, number>>;
 
 /**
- * Measures the service beside two usual stacks that do the same with batches of upserts. Every step is taken by all of
- * them, one after the other, in an order that rotates from round to round; so are the requests.
+ * Measures the service beside two usual stacks that do the same with batches of upserts. All of them take every step and send
+ * every request, one after the other, in an order that rotates from round to round.
  */
 export async function measurePeers(context: BenchContext): Promise<Measurement[]> {
   const rows = context.products ?? (context.quick ? 100_000 : 1_000_000);
@@ -125,7 +125,7 @@ async function measureRound(
     });
     return figures;
   } finally {
-    // The service last: it stops their server.
+    // The service last: stopping it stops the shared server.
     for (const subject of started.toReversed()) await subject.stop();
     rmSync(dataDir, { recursive: true, force: true });
   }
@@ -200,7 +200,7 @@ async function startPeer(dataDir: string, feeds: Feeds, name: PeerName): Promise
   };
 }
 
-/** Leaves statistics and visibility map as autovacuum would, and nothing to do in the background. */
+/** Waits for the search index and runs VACUUM ANALYZE, as autovacuum would. */
 async function settle({ database }: Subject): Promise<void> {
   await untilIndexed(database);
   await database.query('vacuum analyze');
@@ -211,7 +211,7 @@ function rotated<T>(values: T[], turns: number): T[] {
   return [...values.slice(first), ...values.slice(0, first)];
 }
 
-/** @throws Error unless all have the rows and prices of the feed: otherwise they did not do the same */
+/** @throws Error unless all have the rows and prices of the feed: otherwise they did different work */
 async function requireSameProducts(subjects: Record<SubjectName, Subject>, rows: number): Promise<void> {
   const found = new Set<string>();
   for (const { database } of Object.values(subjects)) {

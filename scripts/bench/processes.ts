@@ -45,7 +45,7 @@ export async function withLoad<T>(
   try {
     let sent: LoadOrder['requests'];
     return await work(async ({ requests, ...order }) => {
-      // The process keeps the last ones.
+      // The process remembers the last ones.
       child.send(requests === sent ? order : { ...order, requests });
       sent = requests;
       const [answer] = (await once(child, 'message')) as [LoadResult | { error: string }];

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 
 /**
  * Watches the processor time of a process with all its threads. Linux only.
- * @returns a function that gives the milliseconds since
+ * @returns a function that returns the milliseconds since then
  */
 export function watchProcessors(pid: number): () => number {
   const before = processorTime(pid);
@@ -12,11 +12,11 @@ export function watchProcessors(pid: number): () => number {
 /**
  * Watches the processor time of all processes of a PostgreSQL server on this machine.
  * @param backendPid - the process of one of its connections
- * @returns a function that gives the milliseconds since
+ * @returns a function that returns the milliseconds since then
  */
 export function watchPostgres(backendPid: number): () => number {
   const postmaster = Number(statOf(backendPid)[1]);
-  // A process that ends adds its time to that of its parent.
+  // The time of an ended process is added to its parent.
   const taken = () =>
     childrenOf(postmaster).reduce(
       (sum, pid) => sum + threadTimeUnlessEnded(pid),
@@ -26,7 +26,7 @@ export function watchPostgres(backendPid: number): () => number {
   return () => taken() - before;
 }
 
-/** Lists the processes of a PostgreSQL server beside its first one. */
+/** Lists the processes of a PostgreSQL server except its first one. */
 function childrenOf(postmaster: number): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -44,8 +44,8 @@ function childrenOf(postmaster: number): number[] {
 }
 
 /**
- * In milliseconds, from nanoseconds: `stat` cuts off hundredths of a second, of each of many processes. Workers of the server come
- * and go.
+ * Reads milliseconds from nanoseconds. `stat` truncates to hundredths of a second for each of many processes, and workers of the
+ * server start and end.
  */
 function threadTimeUnlessEnded(pid: number): number {
   try {
@@ -55,13 +55,13 @@ function threadTimeUnlessEnded(pid: number): number {
   }
 }
 
-/** In milliseconds; Linux counts it in hundredths of a second. */
+/** Reads milliseconds; Linux counts hundredths of a second. */
 function processorTime(pid: number): number {
   const fields = statOf(pid);
   return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
-/** In milliseconds. */
+/** Milliseconds. */
 function endedChildrenTime(pid: number): number {
   const fields = statOf(pid);
   return 10 * (Number(fields[13]) + Number(fields[14]));

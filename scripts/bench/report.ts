@@ -34,7 +34,7 @@ export interface Measurement extends Figures {
   limit?: Figures & { name: string };
   /** Bound of the ratio to the limit, or of the value if there is no limit. */
   target?: { kind: 'at most' | 'at least'; value: number };
-  /** What differs from the settings of the whole report: 'PostgreSQL 15.18, external'. */
+  /** Settings that differ from the whole report: 'PostgreSQL 15.18, external'. */
   setting?: string;
 }
 
@@ -53,9 +53,9 @@ export interface BenchContext {
   products?: number;
   /** Partners of the part `catalog`; absent: 30. */
   partners?: number;
-  /** The only database of the parts `requests` and `release`, and that of `catalog`. */
+  /** The only database to measure in the parts `requests`, `release` and `catalog`. */
   database?: DatabaseKind;
-  /** Parts of the names of the only kinds of requests, with commas. */
+  /** Only kinds of requests whose names contain one of these parts, separated by commas. */
   kinds?: string;
   /** Environment of this build in `requests` and `release`. */
   settings?: Record<string, string>;
@@ -121,7 +121,7 @@ const headings = [
   'machine',
   'settings',
 ];
-/** Columns of figures, aligned to the right. */
+/** Number columns, aligned to the right. */
 const figures = new Set(['figure (min–max)', 'its figure', 'ratio (min–max)']);
 
 /** Formats the results as the rows of the table in docs/benchmarks.md, with aligned columns. */
@@ -168,7 +168,7 @@ function processorRatio({ unit, processor, limit }: Measurement): string {
   return `; µs ${figure(median(totals[0]!.map((one, round) => one / totals[1]![round]!)))}`;
 }
 
-/** Formats three significant digits, or all integral ones. */
+/** Formats three significant digits, or all digits of an integer. */
 function figure(value: number): string {
   if (Math.abs(value) >= 100) return Math.round(value).toLocaleString('en');
   return String(Number(value.toPrecision(3)));

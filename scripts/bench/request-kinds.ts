@@ -4,14 +4,14 @@ import type { DrawnRequest } from './http-load';
 import { brandsCount, categoriesCount } from './etl-feeds';
 import { categoryName, neighborName, neighborsCount } from './neighbors';
 
-/** What clients request: how many of them at once, and how each request is drawn. */
+/** A kind of request: its concurrency, and its random generator. */
 export interface RequestKind {
   name: string;
   connections: number;
   draw: (catalog: DrawnCatalog, random: Random) => DrawnRequest;
 }
 
-/** What requests are drawn from: the numbers of products. */
+/** Product numbers and names for random requests. */
 export interface DrawnCatalog {
   products: number;
   /** By partner, the largest first. */
@@ -28,7 +28,7 @@ const productId = (number: number) => formatId('PR', number);
 
 /** Draws a rank from 1 to `count`; the n-th has a share proportional to 1/n. */
 const zipf = (count: number, random: Random) => Math.floor((count + 1) ** random());
-/** Draws a value by Zipf, whose ranks have no order that a cache profits from. */
+/** Draws a value by Zipf. The ranks have an order that favors no cache. */
 const drawn = (values: readonly number[], random: Random) =>
   values[(zipf(values.length, random) * 7_368_787) % values.length]!;
 
@@ -89,7 +89,7 @@ const drawKeyedOrder: RequestKind['draw'] = (catalog, random) => ({
   isKeyed: true,
 });
 
-/** Everyone draws partners, brands, categories and products by Zipf; only the default page is the same for all. */
+/** Partners, brands, categories and products are drawn by Zipf; only the default page is the same for all. */
 export const requestKinds: readonly RequestKind[] = [
   { name: 'default page, the same for all', connections: many, draw: draws.defaultPage },
   { name: 'page of a partner', connections: many, draw: draws.pageOfPartner },
@@ -107,7 +107,7 @@ export const requestKinds: readonly RequestKind[] = [
 
 export const isOrder = ({ name }: RequestKind) => name.includes('order');
 
-/** Kinds whose name contains one of the parts, which commas separate. @throws Error if none does */
+/** Selects the kinds whose name contains one of the parts, separated by commas. @throws Error if none does */
 export function chooseKinds(parts: string | undefined): readonly RequestKind[] {
   const chosen = requestKinds.filter(
     ({ name }) => parts?.split(',').some((part) => name.includes(part)) ?? true,
@@ -116,7 +116,7 @@ export function chooseKinds(parts: string | undefined): readonly RequestKind[] {
   return chosen;
 }
 
-/** Reads what requests can be drawn from. @throws Error unless products are numbered from 1 without gaps */
+/** Reads the values for random requests. @throws Error unless products are numbered from 1 without gaps */
 export async function readCatalog(database: Client): Promise<DrawnCatalog> {
   const numbersOf = async (from: string, bindings: unknown[] = []) => {
     const sql = `select cast(product_id as integer) as number from products ${from} order by product_id`;

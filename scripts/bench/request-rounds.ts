@@ -6,14 +6,14 @@ import { apiKey, type Watch } from './servers';
 export interface Subject {
   port: number;
   watch: Watch;
-  /** Kinds of requests that it does not serve. */
+  /** Kinds of requests that it does not support. */
   lacks?: (kind: RequestKind) => boolean;
 }
 
-/** What a server did in a round. */
+/** Results of a server in a round. */
 export interface Sample {
   perSecond: number;
-  /** Milliseconds until the response, the median. */
+  /** Median latency in milliseconds. */
   latency: number;
   /** Processor time per request in microseconds, of Node.js and of PostgreSQL. */
   node: number;
@@ -23,8 +23,9 @@ export interface Sample {
 export type Samples<Name extends string> = Partial<Record<Name, Sample[]>>;
 
 /**
- * Measures each kind on all servers in turns: every round goes through all kinds, and within a kind the servers have slices of time in
- * turns, every second time in reverse order, so that a change of the machine's speed concerns all alike. All get the same requests.
+ * Measures each kind on all servers in turns. Every round measures all kinds. Within a kind, the servers get time slices in
+ * turns, every second time in reverse order, so that a change of the machine's speed affects all of them. All get the same
+ * requests.
  * @returns the samples of each round, by kind and server
  */
 export async function measureRounds<Name extends string>(
@@ -40,7 +41,7 @@ export async function measureRounds<Name extends string>(
   }: {
     catalog: DrawnCatalog;
     rounds: number;
-    /** Slices of each server in a round. */
+    /** Slices of each server per round. */
     slices?: number;
     sliceMilliseconds: number;
     send: (order: LoadOrder) => Promise<LoadResult>;

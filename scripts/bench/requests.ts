@@ -17,7 +17,7 @@ import {
 import { measureRounds, type Sample, type Samples, type Subject } from './request-rounds';
 import { apiKey, databaseKinds, watchBoth, withServices, type DatabaseKind, type Service } from './servers';
 
-/** The servers beside the service, on the same database, and the least ratio of requests per second to them. */
+/** The servers beside the service, on the same database, and the minimum ratio of its rate to theirs. */
 const peers = {
   fastify: { file: 'fastify-server.ts', isPrepared: false, name: 'fastify and pg', least: 1 },
   'fastify, prepared': {
@@ -35,16 +35,16 @@ const peers = {
 } as const;
 type Peer = keyof typeof peers;
 
-/** Orders of many clients are written together. */
+/** Orders of many clients are created in batches. */
 const leastOrders = 1.5;
-/** A lone client waits at most this many times as long as with fastify. */
+/** Maximum ratio of latency to fastify, for a single client. */
 const loneClientMax = 1.2;
 /** Distinct requests of each kind whose responses are compared. */
 const comparedRequests = 100;
 
 /**
- * Measures requests of the service with its default settings beside servers that send the same bytes, on an external PostgreSQL and on
- * the embedded one: rate, latency, and processor time of Node.js and of PostgreSQL per request.
+ * Measures requests of the service with its default settings beside servers that send the same bytes. Results on an external and
+ * the embedded PostgreSQL: rate, latency, processor time of Node.js and PostgreSQL per request.
  */
 export async function measureRequests(context: BenchContext): Promise<Measurement[]> {
   const measurements: Measurement[] = [];
@@ -109,7 +109,7 @@ async function withPeers<T>(
   }
 }
 
-/** @throws Error unless all servers send the same bytes, apart from numbers and time of a new order */
+/** @throws Error unless all servers send the same bytes, except for numbers and time of a new order */
 async function requireSameAnswers(
   kind: RequestKind,
   catalog: DrawnCatalog,

@@ -36,8 +36,8 @@ const fillSql = (jobs: number, issues: number) => `
 `;
 
 /**
- * Measures reads of the catalog beside a prune, which removes nine months of a year's row issues, and without it. Then
- * a year's issues are written again, and pruned: the table must have the same size as before.
+ * Measures reads of the catalog with and without a prune of nine months of a year's row issues. Then a year's issues are written
+ * again, and pruned: the table must have the same size as before.
  */
 export async function measureRetention({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const [products, jobs, issues] = quick ? [50_000, 1, 250] : [1_000_000, 4, 500];
@@ -66,7 +66,7 @@ export async function measureRetention({ quick, rounds, folder, log }: BenchCont
           `in ${seconds.toFixed(1)} s, ${idle.at(-1)!.toFixed(2)} ms idle`,
       );
       await untilVacuumed(database);
-      // What is left goes too, so that the table gets as many rows as it had.
+      // The rest is deleted too, so that the table gets as many rows as before.
       await database.query("update validation_jobs set finished_at = finished_at - interval '1 year'");
       await pruneIn(dataDir);
       await untilVacuumed(database);
@@ -108,7 +108,7 @@ async function pruneIn(dataDir: string): Promise<void> {
   }
 }
 
-/** Waits for autovacuum, which looks for tables once a minute. */
+/** Waits for autovacuum, which checks tables once a minute. */
 async function untilVacuumed(database: Client): Promise<void> {
   for (;;) {
     const { rows } = await database.query<{ dead: string }>(

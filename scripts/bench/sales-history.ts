@@ -16,8 +16,8 @@ export async function fillCatalog(database: Client): Promise<void> {
 }
 
 /**
- * Creates orders of three items each, spread evenly over the days before `untilDaysAgo` and over all partners, a tenth of
- * them in another currency.
+ * Creates orders of three items each. They are spread evenly over the days before `untilDaysAgo` and over all partners, a tenth
+ * of them in another currency.
  */
 export async function fillOrders(
   database: Client,

@@ -7,7 +7,7 @@ import { binaries, execute, serverAccount } from '../../src/base/embedded-postgr
 import { embeddedAddress, startServiceProcess, thisBuild, type Build } from '../service-process';
 import { watchPostgres, watchProcessors } from './processor-time';
 
-/** Where PostgreSQL runs: by `DATABASE_URL`, or started by the service. */
+/** Location of PostgreSQL: `DATABASE_URL`, or a server started by the service. */
 export const databaseKinds = ['external', 'embedded'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
@@ -26,19 +26,19 @@ export interface Service {
   url: string;
   pid: number;
   dataDir: string;
-  /** The time of `performance.now()` at which its process was started. */
+  /** Start of its process, in the time of `performance.now()`. */
   startedAt: number;
   address: ClientConfig;
   database: Client;
-  /** For people: 'PostgreSQL 15.18, external', and other than default settings. */
+  /** For people: 'PostgreSQL 15.18, external', and settings that are not default. */
   description: string;
-  /** Watches the processor time of node and of PostgreSQL. @returns a function that gives the milliseconds since */
+  /** Watches the processor time of node and of PostgreSQL. @returns a function that returns the milliseconds since then */
   watch: Watch;
 }
 
 export type Watch = () => () => { node: number; postgres: number };
 
-/** The server that the service of a production installation would use: that of Debian, else the embedded one's programs. */
+/** The server of a production installation: from Debian if installed, else the programs of the embedded one. */
 const debian = '/usr/lib/postgresql/15/bin';
 
 /** Calls `work` with this build on a new embedded database. */
@@ -104,7 +104,7 @@ async function describeServer(database: Client, kind: DatabaseKind): Promise<str
   return `PostgreSQL ${rows[0]!.version}, ${kind}`;
 }
 
-/** @param database - a connection to the server whose processes are watched with the process of Node.js */
+/** @param database - a connection to the PostgreSQL server whose processes are watched too */
 export async function watchBoth(pid: number, database: Client): Promise<Watch> {
   const { rows } = await database.query<{ pid: number }>('select pg_backend_pid() as pid');
   return () => {

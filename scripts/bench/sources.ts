@@ -10,7 +10,7 @@ import { withService, type Service } from './servers';
 type Figures = Record<'queued' | 'busiest' | 'lastStart' | 'lastEnd' | 'places' | 'idle' | 'beside', number>;
 
 const sourcesPerPartner = 10;
-/** Until a server responds, as one on the Internet does. */
+/** Response delay of the server, as on the Internet. */
 const responseMilliseconds = 100;
 const idleSeconds = 20;
 const bucketSeconds = 5;
@@ -21,7 +21,7 @@ const feed = [
   ...Array.from({ length: 20 }, (_, at) => `S${at},Product ${at},1`),
 ].join('\n');
 
-/** Sources without a run: what runs cost beside reads is measured elsewhere. */
+/** Sources without a run: the cost of runs beside reads is measured elsewhere. */
 const fillSql = (sources: number, url: string) => `
   with named as (
     insert into partners (partner_name)
@@ -35,7 +35,7 @@ const fillSql = (sources: number, url: string) => `
     'enabled', true)
   from named, generate_series(1, ${sourcesPerPartner}) as number`;
 
-/** Measures sources that are all due in the same minute, fetched by the API process, and reads of the catalog beside that. */
+/** Measures sources that are all due in the same minute, and reads of the catalog beside the fetches of the API process. */
 export async function measureSources({
   quick,
   rounds,
@@ -94,7 +94,7 @@ async function allFetched(database: Client, sources: number): Promise<void> {
   throw new Error('timeout waiting for the fetches');
 }
 
-/** Reads when fetches were queued, and when their successful attempts began and ended. */
+/** Reads when fetches were queued, and when their successful attempts started and ended. */
 async function readTimes(
   database: Client,
   due: Date,
@@ -119,7 +119,7 @@ async function readTimes(
 interface Feeds {
   url: string;
   reset(): void;
-  /** Concurrent requests, the mean of the time in which there was any. */
+  /** Returns the mean number of concurrent requests, over the time with at least one. */
   busy(): number;
   close(): void;
 }

@@ -9,7 +9,7 @@ import type { BenchContext, Measurement } from './report';
 type Figures = Record<string, number>;
 
 interface Sizes {
-  /** Rows of each feed that is loaded concurrently. */
+  /** Rows of each concurrently loaded feed. */
   rowsTogether: number;
   feedsTogether: number;
   /** Rows of the feed whose worker is killed. */
@@ -37,8 +37,8 @@ const rowsSmall = 10;
 const feedsPerPartner = 10;
 
 /**
- * Measures queued runs in worker processes beside an API process without run slots: the gain of a second worker, the time
- * until another worker completes the run of a killed one, and the wait of small feeds behind a large one.
+ * Measures queued runs in worker processes beside an API process without run slots. Results: the gain of a second worker, the
+ * time until another worker completes the run of a killed one, and the wait of small feeds behind a large one.
  */
 export async function measureWorkers(context: BenchContext): Promise<Measurement[]> {
   const sizes = context.quick ? quickly : full;
@@ -99,7 +99,7 @@ async function measureThroughput(
 const isDoing = (pattern: string) =>
   `exists (select from pg_stat_activity where application_name = 'etl' and state = 'active' and query ~* '${pattern}')`;
 
-/** Phases at which the worker is killed, and the condition that shows each. */
+/** Phases in which the worker is killed, each with the condition that detects it. */
 const phases = [
   { name: 'reading', sees: isDoing('^copy feed_rows') },
   { name: 'comparing', sees: isDoing('create temporary table feed_changes') },
@@ -138,7 +138,7 @@ async function measureTakeover(fleet: Fleet, { base, changed }: Feeds, figures: 
   }
 }
 
-/** Small feeds of many partners: alone, and queued right after a large one. */
+/** Measures small feeds of many partners: alone, and queued right after a large one. */
 async function measureFairness(
   fleet: Fleet,
   { base }: Feeds,

@@ -5,14 +5,14 @@ import type { Answer, Transcript } from './transcript';
 export interface FeedFile {
   name: string;
   bytes: Buffer;
-  /** `text/csv`, unless it says otherwise. */
+  /** Default: `text/csv`. */
   mediaType?: string;
 }
 
 /** A part of a form: a field with its value, or the file. */
 export type Part = [name: string, value: string] | FeedFile;
 
-/** Sends requests to a service, and writes the answers down. */
+/** Sends requests to a service, and records the responses. */
 export class Client {
   constructor(
     readonly url: string,
@@ -25,7 +25,7 @@ export class Client {
     return answer;
   }
 
-  /** Sends a request whose answer is not written down. */
+  /** Sends a request without recording its response. */
   async ask(method: string, path: string, init: RequestInit = {}): Promise<Answer> {
     const headers = { ...keyHeader, ...(init.headers as object) };
     const response = await fetch(`${this.url}${path}`, { ...init, method, headers });
@@ -46,7 +46,7 @@ export class Client {
     return this.send('POST', path, { body: formOf(parts) }, ` with ${title}`);
   }
 
-  /** Gets all pages of a listing, but five at most. @returns their items */
+  /** Gets at most five pages of a listing. @returns their items */
   async getPages(path: string): Promise<Record<string, string>[]> {
     const items: Record<string, string>[] = [];
     let cursor: string | undefined;
@@ -61,7 +61,7 @@ export class Client {
   }
 }
 
-/** The body of an answer in JSON; of any other, an empty object. */
+/** The parsed JSON body of a response; without JSON, an empty object. */
 export function parsed({ headers, body }: Answer): Record<string, unknown> {
   if (!String(headers['content-type']).startsWith('application/json')) return {};
   return JSON.parse(body.toString()) as Record<string, unknown>;

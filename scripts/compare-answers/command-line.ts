@@ -5,9 +5,9 @@ import { apiKey } from '../bench/servers';
 import type { FileToTry } from './made-up-files';
 import type { Transcript } from './transcript';
 
-/** The partners' command of a build. */
+/** The command line of a build. */
 export class CommandLine {
-  /** @param folder - where it runs, with the files */
+  /** @param folder - the working directory, which contains the files */
   constructor(
     private readonly checkout: string,
     private readonly url: string,
@@ -15,7 +15,7 @@ export class CommandLine {
     private readonly transcript: Transcript,
   ) {}
 
-  /** Runs it, and writes down what it prints. @returns its standard output */
+  /** Runs a command, and records its output. @returns its standard output */
   run(...args: string[]): Promise<string> {
     const entry = join(this.checkout, this.commandFile());
     const env = { PATH: process.env.PATH, CATALOG_URL: this.url, CATALOG_API_KEY: apiKey };
@@ -26,7 +26,7 @@ export class CommandLine {
         this.transcript.addText(`partner-feed ${args.join(' ')}`, [
           `exit code ${code}`,
           stdout,
-          // How far a run is depends on when it is asked.
+          // The progress of a run depends on the time of the request.
           stderr.replace(/^(waiting|running).*\n/gm, ''),
         ]);
         resolve(stdout);
@@ -35,7 +35,7 @@ export class CommandLine {
     });
   }
 
-  /** Path of the built command in the checkout, which other releases have elsewhere. */
+  /** Path of the built command in the checkout; it differs between releases. */
   private commandFile(): string {
     const manifest = JSON.parse(readFileSync(join(this.checkout, 'package.json'), 'utf8')) as {
       bin: Record<string, string>;
@@ -43,7 +43,7 @@ export class CommandLine {
     return manifest.bin['partner-feed']!;
   }
 
-  /** Does with a file what a partner would do. */
+  /** Runs all commands of a partner on a file. */
   async tryFile({ what, name, bytes }: FileToTry): Promise<void> {
     writeFileSync(join(this.folder, name), bytes);
     for (const format of [[], ['--format', 'standard'], ['--format', 'saved']])
@@ -79,7 +79,7 @@ export class CommandLine {
     await this.run('products', '--partner', partner);
   }
 
-  /** Runs what concerns no file. */
+  /** Runs the commands that need no file. */
   async tryListings(): Promise<void> {
     for (const command of ['--help', 'feeds', 'partners', 'orders', 'formats list', 'formats show shopify'])
       await this.run(...command.split(' '));

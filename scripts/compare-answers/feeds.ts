@@ -3,7 +3,7 @@ import { parsed, type Client, type FeedFile, type Part } from './client';
 import type { FileToTry } from './made-up-files';
 import type { Answer } from './transcript';
 
-/** How a file is read: the fields of its form. */
+/** Options of a form that determine how a file is read. */
 interface Reading {
   name: string;
   fields: [name: string, value: string][];
@@ -21,7 +21,7 @@ const defined = (name: string, definition: object): Reading => ({
 const withoutFormat: Reading = { name: 'no format', fields: [] };
 const builtIn = ['standard', 'shopify', 'woocommerce', 'google-merchant', 'excel-eu'].map(named);
 
-/** Inspects, uploads and runs a file in each way in which it can be read, each for a partner of its own. */
+/** Inspects, uploads and runs a file with each set of options, each for a new partner. */
 export async function tryFile(client: Client, file: FileToTry): Promise<void> {
   const inspection = await inspect(client, file, withoutFormat, `${file.what} inspected`);
   const { definition } = file;
@@ -51,13 +51,13 @@ async function inspect(
   return parsed(await client.sendForm('/feeds/inspect', [['partner_name', partner], ...fields, file]));
 }
 
-/** Answers each doubt by its first choice; a value that one wants is a currency. */
+/** Answers each question by its first choice; a question without choices asks for a currency. */
 function applyFirstChoices(inspection: Parameters<typeof applyAnswers>[0]): object | null {
   const answers = inspection.doubts.map(({ about }) => [about, { choice: 0, value: 'EUR' }] as const);
   return applyAnswers(inspection, new Map(answers));
 }
 
-/** Uploads and runs a file in each mode, and reads all that comes of it. */
+/** Uploads and runs a file in each mode, and reads all results. */
 async function tryReading(client: Client, file: FeedFile, reading: Reading, partner: string): Promise<void> {
   const { fields } = reading;
   const before: Part[] = [['partner_name', partner], ...fields, file];
@@ -85,7 +85,7 @@ async function tryReading(client: Client, file: FeedFile, reading: Reading, part
   if (updating !== undefined) await readJob(client, updating);
 }
 
-/** Uploads a file, plans its run, and runs it. @returns the id of its job; undefined if the upload is refused */
+/** Uploads a file, plans its run, and runs it. @returns the id of its job; undefined if the upload is rejected */
 async function load(client: Client, parts: readonly Part[]): Promise<string | undefined> {
   const jobId = parsed(await client.sendForm('/feeds/upload', parts)).validation_job_id as string | undefined;
   if (jobId === undefined) return undefined;
@@ -94,7 +94,7 @@ async function load(client: Client, parts: readonly Part[]): Promise<string | un
   return jobId;
 }
 
-/** Reads what a run has left. @returns its rejects, if it has any */
+/** Reads the results of a run. @returns its rejects, if it has any */
 export async function readJob(client: Client, jobId: string): Promise<Buffer | undefined> {
   const job = parsed(await client.get(`/jobs/${jobId}`));
   await client.getPages(`/jobs/${jobId}/issues?limit=100`);
@@ -110,7 +110,7 @@ function hasRows({ status, body }: Answer, { summary }: Record<string, unknown>)
   return status === 200 && body.length > 0 && ((summary as Record<string, number> | null)?.skipped ?? 0) > 0;
 }
 
-/** Reads a partner's products, the records of some of them, and the products as files. */
+/** Reads a partner's products, their records (some), and the products as files. */
 async function readCatalog(client: Client, partner: string, format: string | undefined): Promise<void> {
   const name = encodeURIComponent(partner);
   const products = await client.getPages(`/products?partner_name=${name}&limit=100`);

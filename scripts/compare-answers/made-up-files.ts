@@ -2,10 +2,10 @@ import { gzipSync } from 'node:zlib';
 import iconv from 'iconv-lite';
 import type { FeedFile, Part } from './client';
 
-/** A file that both services are to read. */
+/** A file for both services. */
 export interface FileToTry extends FeedFile {
   what: string;
-  /** A definition to read it by, in addition to the built-in ones. */
+  /** An additional format definition for the file. */
   definition?: object;
 }
 
@@ -48,13 +48,13 @@ const utf16 = (content: string, bigEndian = false) => {
   const file = Buffer.from(content, 'utf16le');
   return bigEndian ? file.swap16() : file;
 };
-/** With a byte that no character has in the middle. */
+/** Inserts a byte that is no character in the middle. */
 const undecodable = (encoding: string, content: string, byte: number) =>
   Buffer.concat([iconv.encode(content, encoding), Buffer.from([0x44, 0x2c, byte, 0x2c, 0x31, 0x0a])]);
 const inEncoding = (encoding: string, content: string): FileToTry =>
   bytes(encoding, iconv.encode(content, encoding), { encoding, columns: own });
 
-/** Files that are hard to read. */
+/** Files that are hard to parse. */
 export const madeUpFiles: FileToTry[] = [
   text('plain', table, { columns: own, null_values: ['NA'] }),
   text('many rows', `${head}\n${many}`),
@@ -217,7 +217,7 @@ const file: FeedFile = { name: 'feed.csv', bytes: Buffer.from(table) };
 const partner: Part = ['partner_name', 'Forms'];
 const definition = (value: object): Part => ['format_definition', JSON.stringify(value)];
 
-/** Forms of uploads and inspections with parts that are wrong, or in another order. */
+/** Forms of uploads and inspections with wrong parts, or parts in another order. */
 export const forms: Part[][] = [
   [],
   [partner],

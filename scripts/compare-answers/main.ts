@@ -1,8 +1,7 @@
 /**
- * Makes the same requests of two builds, and prints where their answers differ. The exit code is 1 if they do.
+ * Sends the same requests to two builds, and prints the differences of their responses. The exit code is 1 if they differ.
  *
  * usage: compare-answers --other=folder [--feeds=folder] [--only=recorded,feeds,sources,cli]
- *
  *   --other  a checkout of another commit, with its packages and built
  *   --feeds  a folder with files of feeds, searched recursively
  *   --only   only these parts
@@ -24,12 +23,12 @@ import { Transcript } from './transcript';
 
 const parts = ['recorded', 'feeds', 'sources', 'cli'] as const;
 const project = join(__dirname, '..', '..');
-/** Where the transcripts stay. */
+/** Folder of the transcripts. */
 const results = join(project, 'dist', 'compare-answers');
 const names = ['other', 'present'] as const;
 type Name = (typeof names)[number];
 
-/** Files that the command line is tried with: they have everything that it prints. */
+/** Files for the command line: they cause every kind of output. */
 const ofCommandLine =
   /^(plain|CRLF|lone CR|byte order mark|UTF-16 LE|sep= line$|unclosed quote$|other headers|fill down|windows-1252|shift_jis|gzip$|empty|without header row|decimal comma|rejects)/;
 
@@ -45,12 +44,12 @@ async function main(): Promise<void> {
   rmSync(results, { recursive: true, force: true });
   for (const name of names) mkdirSync(join(results, name), { recursive: true });
   if (only.includes('recorded')) {
-    // One after the other: their tests have limits of time.
+    // One after the other: their tests have timeouts.
     for (const name of names)
       log(`${name}: ${await recordReplays(checkouts[name], join(results, name))} recorded`);
   }
   const folder = mkdtempSync(join(tmpdir(), 'compare-answers-'));
-  // As root, PostgreSQL runs under another account.
+  // As root, PostgreSQL runs as another user.
   chmodSync(folder, 0o755);
   try {
     const settings = { PRIVATE_ADDRESSES: 'on' };
@@ -83,7 +82,7 @@ async function main(): Promise<void> {
   process.exitCode = status ?? 1;
 }
 
-/** The requests to one of the services. */
+/** Sends all requests to one of the services. */
 class Comparison {
   private answers = 0;
 
@@ -125,7 +124,7 @@ class Comparison {
     log(`${this.name}: ${this.answers} answers`);
   }
 
-  /** Tries files, some at a time: each has a transcript and partners of its own. */
+  /** Sends several files concurrently: each has a transcript and partners of its own. */
   private async tryEach(
     part: string,
     files: readonly FileToTry[],

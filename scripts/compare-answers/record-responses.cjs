@@ -1,6 +1,6 @@
 /**
- * Loaded into a process of tests (`node --require`): appends each response of its HTTP servers to the file that
- * RECORDED_RESPONSES names, a line of JSON, with the name of the test in which the request came.
+ * Loaded into a test process (`node --require`): appends each response of its HTTP servers to RECORDED_RESPONSES. One line of
+ * JSON per response, with the name of the test that received the request.
  */
 const { Buffer } = require('node:buffer');
 const { appendFileSync } = require('node:fs');

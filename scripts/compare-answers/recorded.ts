@@ -14,13 +14,13 @@ interface Recorded extends Omit<Answer, 'body'> {
 const tests = ['replay.test.ts', 'dredd', 'schemathesis'];
 
 /**
- * Has a checkout replay its requests of the contract against its own code, and writes down the answers of its servers.
- * @returns how many
- * @throws Error when a test fails
+ * Replays the requests of the contract of a checkout against its own code, and records the responses.
+ * @returns the number of responses
+ * @throws Error if a test fails
  */
 export async function recordReplays(checkout: string, folder: string): Promise<number> {
   let answers = 0;
-  // Together they would run in an order of Jest's own.
+  // Together they would run in an order chosen by Jest.
   for (const test of tests) answers += await recordReplay(checkout, test, join(folder, 'recorded', test));
   return answers;
 }
@@ -34,7 +34,7 @@ async function recordReplay(checkout: string, test: string, file: string): Promi
     .split('\n')
     .map((line) => JSON.parse(line) as Recorded)
     .toSorted((one, other) => one.number - other.number)
-    // A test asks again until something has happened, beside other requests: the last answer counts.
+    // A test polls beside other requests: only the last response counts.
     .filter(({ title, test }, at, all) => {
       const isSame = (next: Recorded) => next.title === title && next.test === test;
       return !title.startsWith('GET') || !all.slice(at + 1, at + 5).some(isSame);

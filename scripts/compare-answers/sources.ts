@@ -6,7 +6,7 @@ import { readJob } from './feeds';
 
 const patienceSeconds = 60;
 
-/** A server of files: `/3/feed.csv` is the fourth one. */
+/** A file server: `/3/feed.csv` is the fourth file. */
 export async function serveFiles(files: readonly FeedFile[]): Promise<{ url: string; close(): void }> {
   const server = createServer((request, response) => {
     const file = files[Number(request.url!.split('/')[1])]!;
@@ -19,7 +19,7 @@ export async function serveFiles(files: readonly FeedFile[]): Promise<{ url: str
   };
 }
 
-/** Fetches a file by a source of a partner, once without a format and once by a built-in one, and reads what comes of it. */
+/** Fetches a file by a source, once without a format and once with a built-in one, and reads the results. */
 export async function fetchFile(client: Client, what: string, url: string): Promise<void> {
   for (const format of [null, 'standard']) {
     const path = `/partners/${encodeURIComponent(`Fetched ${what}`)}/sources/${format ?? 'none'}`;
@@ -35,7 +35,7 @@ export async function fetchFile(client: Client, what: string, url: string): Prom
   }
 }
 
-/** Fetches a source now. @returns the fetch, after its first attempt; undefined if there is no such source */
+/** Fetches a source now. @returns the fetch after its first attempt; undefined if the source does not exist */
 async function fetchNow(client: Client, path: string): Promise<Record<string, unknown> | undefined> {
   if ((await client.send('POST', `${path}/fetch`)).status !== 202) return undefined;
   const page = `${path}/fetches?limit=1`;

@@ -8,31 +8,31 @@ export interface Answer {
   body: Buffer;
 }
 
-/** They have a time, a random text, or the length of one. */
+/** Headers whose values contain a time, a random text, or its length. */
 const volatileHeaders = ['date', 'x-request-id', 'connection', 'keep-alive', 'transfer-encoding'];
-/** Longer bodies that are no JSON are a hash and their beginning. */
+/** Longer bodies that are not JSON are reduced to a hash and their beginning. */
 const bodyBytesMax = 16_384;
 
 /**
- * Requests and answers as text, one value on a line. Times, ports, speeds and random texts are left out, and identifiers are
- * numbered as they come: two services that do the same have the same text.
+ * Requests and responses as text, one value per line. Times, ports, speeds and random texts are omitted, and identifiers are
+ * numbered in order of appearance: two services with the same behavior have the same text.
  */
 export class Transcript {
   private readonly parts: string[] = [];
   /** By identifier. */
   private readonly numbers = new Map<string, string>();
-  /** Of identifiers, by kind. */
+  /** Number of identifiers, by kind. */
   private readonly counts = new Map<string, number>();
   answers = 0;
 
-  /** @param constants - texts that differ between the services, each with what stands for it */
+  /** @param constants - texts that differ between the services, each with its placeholder */
   constructor(private readonly constants: readonly [text: string, name: string][] = []) {}
 
-  /** Adds the answer to a request. */
+  /** Adds the response to a request. */
   add(title: string, { status, headers, body }: Answer): void {
     const type = String(headers['content-type'] ?? '');
     const isJson = type.startsWith('application/json');
-    // That of a file is a hash, others are made of times.
+    // The tag of a file is a hash; other tags contain times.
     const isLeftOut = (name: string) =>
       volatileHeaders.includes(name) ||
       (name === 'etag' && headers['content-disposition'] === undefined) ||
@@ -50,7 +50,7 @@ export class Transcript {
     this.parts.push(`${this.normalize(title)}\n  ${this.normalize(text)}\n`);
   }
 
-  /** Writes all to a file. */
+  /** Writes the transcript to a file. */
   write(file: string): void {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, this.parts.join('\n'));
@@ -87,7 +87,7 @@ function jsonText(body: Buffer): string {
   }
 }
 
-/** The bytes that are no printable ASCII as escapes, so that each shows. */
+/** Escapes bytes that are not printable ASCII. */
 function fileText(body: Buffer): string {
   const text = body
     .subarray(0, bodyBytesMax)

@@ -326,7 +326,7 @@ const groups: Record<string, Row[]> = {
 const shareOf = (slots: number) => String(half(slots));
 const downloads = concurrentDownloadsMax;
 
-/** How slots are shared: transfers, slots, slots per caller, and the response to an evicted one. */
+/** The limits of shared slots: transfers, slots, slots per caller, and the response to an evicted transfer. */
 const shares: string[][] = [
   ...(['dataDir', 's3'] as const).flatMap((store) => {
     const where = store === 's3' ? ', with S3' : '';

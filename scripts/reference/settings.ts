@@ -62,7 +62,7 @@ function describeValue(name: string, setting: Setting): string {
   return requires ? `${form}; needs ${code(requires)}` : form;
 }
 
-/** Ports have no thousands separators. */
+/** Formats a default. Ports have no thousands separators. */
 const numberOf = (name: string, value: number) => (name.endsWith('PORT') ? String(value) : count(value));
 
 /** Links a page, or one of its sections, by its title. */
@@ -82,7 +82,7 @@ const anchorOf = (title: string) =>
     .replaceAll(/[^a-z0-9 -]/g, '')
     .replaceAll(' ', '-');
 
-/** Makes `.env.example`: the settings that compose.yaml requires, and all others as comments. */
+/** Makes `.env.example`: the required settings of compose.yaml, and all others as comments. */
 export function envExample(): string {
   const lines = groups.flatMap(([title, settings]) => [
     '',

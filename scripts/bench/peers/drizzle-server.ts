@@ -46,7 +46,7 @@ const excluded = Object.fromEntries(
   Object.entries(updated).map(([key, { name }]) => [key, sql.raw(`excluded.${name}`)]),
 );
 const listOf = (table: string) => sql.raw(updatedNames.map((name) => `${table}.${name}`).join(', '));
-/** Unchanged rows stay as they are. */
+/** Unchanged rows are not updated. */
 const isChanged = sql`(${listOf('products')}) is distinct from (${listOf('excluded')})`;
 
 const page = db

@@ -16,7 +16,7 @@ export interface LoadRequest {
   file: string;
 }
 
-/** A product as the feed has it, under the names of the declared tables. */
+/** A product as the feed contains it, with the names of the declared tables. */
 export interface FeedProduct {
   partnerName: string;
   sku: string;
@@ -47,7 +47,7 @@ export function reportPort(port: number): void {
   process.stdout.write(`${port}\n`);
 }
 
-/** Reads a feed as a stream and passes it on in batches. @returns the number of rows */
+/** Streams a feed in batches. @returns the number of rows */
 export async function loadInBatches(
   { partner_name: partnerName, file }: LoadRequest,
   upsert: (batch: FeedProduct[]) => Promise<unknown>,
@@ -97,7 +97,7 @@ export function toProduct(row: StoredProduct) {
   };
 }
 
-/** @param rows - of the page, and one more if there is a next page */
+/** @param rows - the rows of the page, and one more if there is a next page */
 export function toPage(rows: StoredProduct[]) {
   const items = rows.slice(0, pageSize).map(toProduct);
   return {

@@ -80,7 +80,7 @@ class ProductsService {
     return loadInBatches(request, (batch) =>
       this.products.upsert(batch, {
         conflictPaths: ['partnerName', 'sku'],
-        // Unchanged rows stay as they are.
+        // Unchanged rows are not updated.
         skipUpdateIfNoValuesChanged: true,
       }),
     );
