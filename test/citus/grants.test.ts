@@ -7,7 +7,7 @@ import { changeProducts } from '../support/distributed-writes';
 
 const log = createLog('silent');
 
-it('an account that may write products may write them once they are distributed', async () => {
+it('a database user that may write products may still write them after they are distributed', async () => {
   const { db, address } = await createTestDatabase();
   const account = `account_${randomBytes(8).toString('hex')}`;
   await administer(`create role ${account} login`);

@@ -4,7 +4,7 @@ import { startTestService, type TestService } from '../support/service';
 /** Nothing listens on this port. */
 const lostPort = 1;
 
-/** Has Citus look for a shard on a node that is lost. */
+/** Makes Citus look for a shard on a lost node. */
 async function loseShard({ db }: TestService, shard: number): Promise<void> {
   await db.raw("select citus_add_inactive_node('127.0.0.1', ?)", [lostPort]);
   await db.raw('update pg_dist_node set isactive = true where nodeport = ?', [lostPort]);
@@ -15,8 +15,8 @@ async function loseShard({ db }: TestService, shard: number): Promise<void> {
   );
 }
 
-describe('look-ups of products in shards, one of which is on a lost node', () => {
-  it('fail with 503 for its partners, and for no other partner that is asked for at the same time', async () => {
+describe('look-ups of sharded products with one lost node', () => {
+  it('fail with 503 for the partners of that node, and for no other partner of the same batch', async () => {
     const service = await startTestService();
     const names = Array.from({ length: 8 }, (_, at) => `Partner ${at}`);
     const products: { id: string; partner: string }[] = [];

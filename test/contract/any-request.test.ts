@@ -11,8 +11,8 @@ import { putSource } from '../support/source-requests';
 import { keepFormatRules, keepSourceRules } from './rules';
 
 /**
- * What Schemathesis does, in small: requests made of the document's schemas, right ones and wrong ones. The service
- * checks each of its responses against the document (`verifyResponses`), so that one that breaks it is a 500 here.
+ * Valid and invalid requests generated from the schemas of the document, like a small Schemathesis. The service checks each of
+ * its responses against the document (`verifyResponses`): a violation is a 500 here.
  */
 const cases = () => casesFor('requests made of the document', 15);
 
@@ -64,7 +64,7 @@ beforeAll(async () => {
   service = await startTestService();
   await service.api.loadFeed('sku,product_name,price\nA,Tent,10\nB,Lamp,NA\n');
   await service.api.post('/orders', { partner_name: 'A', items: [{ product_id: 'PR00001', quantity: 1 }] });
-  // Those of the document's examples.
+  // From the examples of the document.
   await putFormat(service.api, 'Acme Outdoor', 'weekly-price-list');
   await putSource(service.api, 'Acme Outdoor', 'daily-export', { url: 'https://feeds.example/' });
 });
@@ -108,11 +108,11 @@ const keepRules: Record<string, (body: unknown) => unknown> = {
   '/partners/{partner_name}/sources/{source_name}': (body) => keepSourceRules(body as SourceDefinition),
 };
 
-/** PUT creates what a path names: the schemas of its names, which for a partner's the path does not have. */
+/** PUT creates what a path names. A partner's path lacks the schema of its name. */
 const nameSchema = ({ name, schema }: Parameter): Schema =>
   resolve<Schema>(name === 'partner_name' ? { $ref: '#/components/schemas/PartnerName' } : schema);
 
-/** Parameters that are refused for some feeds, at some times, with other parameters, or as names of nothing. */
+/** Parameters that are rejected for some feeds, at some times, with other parameters, or as unknown names. */
 const oftenRefused = ['max_withdrawn', 'as_of', 'format'];
 
 function rightRequest(operation: Operation): fc.Arbitrary<Request> {
@@ -138,7 +138,7 @@ function rightRequest(operation: Operation): fc.Arbitrary<Request> {
   });
 }
 
-/** Texts that are no value of a query parameter. */
+/** Texts that are not a value of a query parameter. */
 function wrongTexts({ schema: node, allowEmptyValue }: Parameter): fc.Arbitrary<string>[] {
   const schema = resolve<Schema>(node);
   const beyond = beyondLimits(schema).map((values) => values.map(String));
@@ -248,7 +248,7 @@ describe('a definition', () => {
     await fc.assert(
       fc.asyncProperty(rightRequest(operation), async (request) => {
         const { status, body } = await send(operation, request);
-        // The name is trimmed, as that of an upload.
+        // The name is trimmed, as in an upload.
         const path = { ...request.path, partner_name: body.partner_name as string };
         const read = await send({ ...operation, method: 'GET' }, { path, query: {} });
 
@@ -261,7 +261,7 @@ describe('a definition', () => {
 
   const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-  it('of a format is stored to the letter', async () => {
+  it('of a format is stored exactly', async () => {
     const definition = fitting({ $ref: '#/components/schemas/FormatDefinition' }).map((body) =>
       keepFormatRules(body as FormatDefinition),
     );
@@ -275,7 +275,7 @@ describe('a definition', () => {
     );
   });
 
-  it('of a source is stored to the letter, and its secrets are masked', async () => {
+  it('of a source is stored exactly, and its secrets are masked', async () => {
     const mask = '********';
     const definition = fitting({ $ref: '#/components/schemas/SourceDefinition' }).map((body) =>
       keepSourceRules(body as SourceDefinition),
@@ -295,7 +295,7 @@ describe('a definition', () => {
     );
   });
 
-  it.each(put)('$title is accepted, or rejected by a rule, if it fits its schema', async (operation) => {
+  it.each(put)('$title is accepted or rejected by a rule if it fits its schema', async (operation) => {
     await fc.assert(
       fc.asyncProperty(rightRequest(operation), fitting(operation.body!), async (request, body) => {
         const { status } = await send(operation, { ...request, body });

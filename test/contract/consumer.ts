@@ -8,8 +8,8 @@ const csv =
   'TENT-2,Two-person tent,189.90,EUR\nLAMP-1,Head lamp,24.50,EUR\nMAT-1,Sleeping mat,"1.299,00",EUR\n';
 
 /**
- * The tests of a partner's own program: upload, run, issues, rejects, products, order, analytics. They hold for whatever
- * serves the document, so they look at how its answers fit each other.
+ * The tests of a partner's own program: upload, run, issues, rejects, products, order, analytics. They run against any
+ * implementation of the document, so they check that the responses agree with each other.
  * @param connect - called once: the client of a service without any data, or of a mock
  */
 export function describeConsumer(title: string, connect: () => Promise<ApiClient>): void {

@@ -5,7 +5,7 @@ import type { OpenAPIV3 } from 'openapi-types';
 import document from '../../generated/openapi.json';
 import { methods, operations, parametersOf, resolve } from '../support/contract';
 
-// The running service compiles validators when it first needs them; here all of them are, and the document is checked.
+// The running service compiles validators on first use; here all of them are compiled, and the document is checked.
 const api = new OpenAPIBackend({
   definition: structuredClone(document) as unknown as Document,
   strict: true,
@@ -76,7 +76,7 @@ describe('the document', () => {
         name,
         value: expect.anything() as unknown,
       });
-      // Part of a file need not be one.
+      // A part of a file need not be valid.
       if (status === 206) continue;
       const errors =
         mediaType === 'application/json'
@@ -90,7 +90,7 @@ describe('the document', () => {
     }
   });
 
-  it('introduces itself in at most 20 lines', () => {
+  it('has an introduction of at most 20 lines', () => {
     expect(document.info.description.trimEnd().split('\n').length).toBeLessThanOrEqual(20);
   });
 
@@ -107,7 +107,7 @@ describe('the document', () => {
     expect(inline).toEqual([]);
   });
 
-  it('shares responses of errors: no two operations describe the same one', () => {
+  it('shares error responses: no two operations describe the same one', () => {
     const inline = Object.values(document.paths).flatMap((item) =>
       Object.values(item as Record<string, OpenAPIV3.OperationObject>).flatMap(({ operationId, responses }) =>
         Object.entries(responses)
@@ -169,7 +169,7 @@ describe('the document', () => {
     expect(missing).toEqual([]);
   });
 
-  it('declares 401 wherever a key is needed, and 429, 500 and 503 there too', () => {
+  it('declares 401, 429, 500 and 503 wherever a key is needed', () => {
     for (const { operationId, responses, security } of api.router.getOperations()) {
       const declared = Object.keys(responses ?? {});
       const expected = security?.length ? ['401', '429', '500', '503'] : [];
@@ -206,7 +206,7 @@ describe('a link', () => {
     }
   });
 
-  it('there are some', () => {
+  it('the document has links', () => {
     expect(links.length).toBeGreaterThan(10);
   });
 });

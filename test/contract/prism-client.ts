@@ -3,10 +3,10 @@ import { ApiClient, type ApiResponse } from '../support/api-client';
 import { operationOf } from '../support/contract';
 import { startProxy } from './prism';
 
-/** Prism refuses larger bodies. */
+/** Maximum size of a body for Prism. */
 const bodyBytesMax = 10 * 1000 * 1000;
 
-/** A client of a service with Prism's proxy before it. Requests that Prism would change go to the service directly. */
+/** A client of a service behind Prism's proxy. Requests that Prism would change go to the service directly. */
 export class PrismClient extends ApiClient {
   private readonly proxy: ApiClient;
 
@@ -27,35 +27,35 @@ export class PrismClient extends ApiClient {
     return new PrismClient(super.withKey(key), this.proxyUrl);
   }
 
-  /** Sends a request as it is given, with the key. @throws Error if Prism finds that the response breaks the document */
+  /** Sends a request unchanged, with the key. @throws Error if Prism finds that the response violates the document */
   override async send(method: string, path: string, init: RequestInit = {}): Promise<ApiResponse> {
     if (!(await passesPrism(method, path, init))) return super.send(method, path, init);
     const headers = new Headers(init.headers);
-    // Prism closes a connection after five idle seconds; stalled for as long, also with a request on its way to it.
+    // Prism closes a connection after five idle seconds; if Prism stalls that long, a request may be on its way.
     headers.set('connection', 'close');
     const response = await this.proxy.send(method, path, { ...init, headers });
     const violations = response.headers.get('sl-violations');
     if (violations !== null) throw new Error(`${method} ${path} breaks the document: ${violations}`);
-    // Prism's own word: the service was not reached, or its response was cut off.
+    // Prism's own error: the service was not reached, or its response was cut off.
     if (response.headers.get('content-type') === 'application/problem+json')
       throw new Error(`${method} ${path}: the proxy got no response`);
     return response;
   }
 }
 
-/** It fails on other media types. */
+/** Prism fails on other media types. */
 const readableType = /^[\w.+-]+\/[\w.+-]+(; *[\w-]+=("[^"\\]+"|[^\s";,]+))*$/;
 
-/** Whether Prism passes a request on as it is. */
+/** Whether Prism forwards a request unchanged. */
 async function passesPrism(method: string, target: string, init: RequestInit): Promise<boolean> {
-  // It misses the body of GET in the response to a HEAD.
+  // Prism expects the body of GET in the response to a HEAD.
   if (method === 'HEAD') return false;
-  // It answers itself where the document has no operation.
+  // Prism itself responds if the document has no such operation.
   if (operationOf(method, target) === undefined) return false;
   return survivesUrl(target) && (await survivesBody(init));
 }
 
-/** Prism takes the target apart and puts it together again: bad escapes, empty names and their like change. */
+/** Prism parses and rebuilds the target: it changes bad escapes, empty names and similar parts. */
 function survivesUrl(target: string): boolean {
   const [path, query = ''] = target.split('?') as [string, string?];
   try {
@@ -65,15 +65,15 @@ function survivesUrl(target: string): boolean {
   } catch {
     return false;
   }
-  // Names become keys of an object, and a pair without a name or a value of its own is written differently.
+  // Names become keys of an object, and a pair without a name or without a value is written differently.
   return query.split('&').every((pair) => pair === '' || /^(?!__)[^=[\]]+=/.test(pair));
 }
 
-/** Prism reads a body as UTF-8, and JSON into a value that it writes anew. */
+/** Prism decodes a body as UTF-8, and parses and rewrites JSON. */
 async function survivesBody({ body, headers }: RequestInit): Promise<boolean> {
   if (body === undefined || body === null) return true;
   if (body instanceof ReadableStream) return false;
-  // Parsed from a copy: its text is what goes out.
+  // Parsed from a copy: the original text is sent.
   const bytes = Buffer.from(await new Response(body).arrayBuffer());
   if (bytes.length > bodyBytesMax || !isUtf8(bytes)) return false;
   const contentType = new Headers(headers).get('content-type');
@@ -85,7 +85,7 @@ async function survivesBody({ body, headers }: RequestInit): Promise<boolean> {
 function isRewrittenAlike(json: string): boolean {
   try {
     const value: unknown = JSON.parse(json);
-    // It sends a text without its quotes, and null not at all.
+    // Prism sends a text without its quotes, and omits null.
     return typeof value === 'object' && value !== null && JSON.stringify(value) === json;
   } catch {
     return false;

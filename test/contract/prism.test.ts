@@ -15,7 +15,7 @@ describeConsumer('the service, and Prism between them', async () =>
 );
 
 describe('Prism as a mock', () => {
-  it("returns the 422 of the request's shape for an invalid body", async () => {
+  it('returns the 422 for the shape of an invalid body', async () => {
     const api = await startMockClient();
     const answers = [
       await api.post('/orders', { partner_name: 'A' }),
@@ -50,13 +50,13 @@ describe('Prism between an integrator and a service that violates the document',
     ['a status', 418, 'application/json', healthy],
     ['a media type', 200, 'text/html', healthy],
     ['a value', 200, 'application/json', '{"status":"fine","database":"connected"}'],
-  ])('fails the test of %s that is not declared', async (_, status, type, body) => {
+  ])('fails the test for %s that is not declared', async (_, status, type, body) => {
     const api = await answerWith(status, type, body);
 
     await expect(api.get('/health')).rejects.toThrow('breaks the document');
   });
 
-  it('lets pass what is', async () => {
+  it('accepts declared ones', async () => {
     const api = await answerWith(200, 'application/json', healthy);
 
     expect((await api.get('/health')).status).toBe(200);

@@ -6,7 +6,7 @@ import { afterFile } from '../support/harness';
 
 const specification = join(__dirname, '..', '..', 'spec', 'openapi.yaml');
 
-/** The document as Prism understands it: a second's work. */
+/** The document as parsed by Prism, which takes a second. */
 const operations = getHttpOperationsFromSpec(specification);
 
 /** Starts Prism as a mock, which responds with the document's examples. @returns its address */
@@ -23,7 +23,7 @@ export function startMock(): Promise<string> {
 }
 
 /**
- * Starts Prism as a proxy, which turns a response that breaks the document into a 500 with the header `sl-violations`.
+ * Starts Prism as a proxy that replaces a response that violates the document by a 500 with the header `sl-violations`.
  * @returns its address
  */
 export function startProxy(upstream: string): Promise<string> {

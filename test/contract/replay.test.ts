@@ -11,13 +11,13 @@ const examples = documentedResponses.flatMap(({ examples, ...response }) =>
   })),
 );
 
-// A header's value is text; the schema may want a number.
+// The value of a header is text; the schema may require a number.
 const ajv = new Ajv({ coerceTypes: true, strict: false });
 addFormats(ajv);
 
 /**
- * Where an answer has not the keys and types of its example. Every element of an example's list must have its like in the
- * answer's; what else is there has been checked against the schema, as all that the service sends here.
+ * Lists the places where a response lacks keys or types of its example. Every element of a list in the example must match an
+ * element of the response. The schema check covers the rest.
  */
 function differences(answer: unknown, example: unknown, at = 'body'): string[] {
   if (kindOf(answer) !== kindOf(example)) return [`${at}: ${kindOf(answer)} instead of ${kindOf(example)}`];
@@ -49,7 +49,7 @@ beforeAll(async () => {
 });
 
 describe('the examples of the document', () => {
-  it('are all replayed', () => {
+  it('all have a replay', () => {
     expect(Object.keys(replays).sort()).toEqual(examples.map(({ key }) => key).sort());
   });
 

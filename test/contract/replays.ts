@@ -37,33 +37,33 @@ import { formatPath, putFormat } from '../support/format-requests';
 import { rawFilePath } from '../support/stored-uploads';
 import { insertExampleWebhook } from '../support/webhooks';
 
-/** A service whose client has Prism's proxy before it. */
+/** A service with Prism's proxy between client and service. */
 async function startService(options?: Parameters<typeof startTestService>[0]): Promise<TestService> {
   const service = await startTestService(options);
   return { ...service, api: await PrismClient.before(service.api) };
 }
 
-/** Preconditions of the replays, with the identifiers of the examples. */
+/** Preconditions of the replays; identifiers are from the examples. */
 export interface State {
   /**
-   * FD00001 is loaded, with a rejected row; FD00002 waits for its run. PR00001 and PR00002 can be ordered in EUR, PR00003
-   * is sold out, PR00004 has another currency. There are orders of two partners, OR00001 is that of the document.
+   * FD00001 is loaded, with a rejected row; FD00002 waits for its run. PR00001 and PR00002 can be ordered in EUR, PR00003 is sold
+   * out, PR00004 has another currency. There are orders of two partners; OR00001 is the one of the document.
    */
   service: TestService;
   api: ApiClient;
-  /** FD00001 is there, its file is gone. */
+  /** FD00001 exists without its file. */
   withoutFiles: ApiClient;
   /** FD00001 is loaded; its raw file and its row issues were removed. Its products are older than the history. */
   pruned: ApiClient;
-  /** A client that falls silent is dropped soon. */
+  /** A stalled client is disconnected soon. */
   impatientUrl: string;
   /** The database does not respond. */
   withoutDatabase: ApiClient;
   /** Its key has used up its only request. */
   exhausted: ApiClient;
-  /** About to stop. */
+  /** Shutting down. */
   draining: ApiClient;
-  /** With a key that is limited to another partner than that of the examples. */
+  /** With a key that is limited to a partner without the examples' data. */
   limited: ApiClient;
   /** With a read-only key. */
   readOnly: ApiClient;
@@ -172,7 +172,7 @@ async function failFirstRuns({ api }: State): Promise<void> {
   }
 }
 
-/** Makes a partner, the first by name, that needs no attention. */
+/** Creates a partner, the first by name, that needs no attention. */
 async function loadFirstPartner({ api }: State): Promise<void> {
   const { jobId } = await api.uploadFeed(springFile, 'A First Partner');
   await api.post(`/jobs/${jobId}/run`);
@@ -723,7 +723,7 @@ export const replays: Record<string, Replay> = {
         webhook_endpoint_id: 1,
         message_id: messageId,
         event_type: 'job.completed',
-        // Later than that of any other event.
+        // Later than every other event.
         happened_at: '2100-01-01T00:00:00Z',
         content: '{}',
         attempts: 1,
@@ -811,7 +811,9 @@ function ofEveryOperation(): Record<string, Replay> {
   return Object.fromEntries(entries.filter((entry): entry is [string, Replay] => entry[1] !== undefined));
 }
 
-/** Reverts run 1 of a job. The first feed has a tent, the second changes its price and has a lamp, the third changes the price. */
+/**
+ * Reverts run 1 of a job. The first feed has a tent, the second changes its price and adds a lamp, the third changes the price.
+ */
 async function revertOf(
   job: number,
   {
@@ -876,7 +878,7 @@ function postForm(api: ApiClient, path: string, body: string): Promise<ApiRespon
   return api.send('POST', path, { headers: { 'content-type': formType }, body });
 }
 
-/** Sends a request whose body does not end. */
+/** Sends a request whose body never ends. */
 async function sendOpen(url: string, request: RawRequest): Promise<ApiResponse> {
   const type = /^\/feeds\//.test(request.path) ? formType : 'application/json';
   const headers = { 'x-api-key': testKey, 'content-type': type, ...request.headers };

@@ -5,8 +5,8 @@ type FormatDefinition = Schemas['FormatDefinition'];
 type SourceDefinition = Schemas['SourceDefinition'];
 
 /**
- * Changes a definition that fits the schema so that it keeps the rules that no schema expresses: one source for each
- * column, constants that load, headers only where there is a header row, enough fields, words that can be told apart, no NUL, no blank name.
+ * Changes a definition that fits the schema so that it keeps the rules that no schema expresses. One source for each column,
+ * constants that load, headers only if there is a header row, enough fields, distinguishable words, no NUL, no blank name.
  */
 export function keepFormatRules(fitting: FormatDefinition): FormatDefinition {
   const definition = withoutNul(fitting);
@@ -58,7 +58,7 @@ function loadable(column: string, value: string): string {
 export function keepSourceRules(fitting: SourceDefinition): SourceDefinition {
   const kept = withoutNul(fitting);
   kept.url = `https://feeds.example/${encodeURIComponent(kept.url)}`;
-  // One that the partner has.
+  // An existing format of the partner.
   if (kept.format) kept.format = null;
   if (kept.mode !== 'replace') kept.max_withdrawn_percent = null;
   if (kept.schedule)

@@ -17,7 +17,7 @@ import { startTestService, testKey } from '../support/service';
 
 type Schemas = components['schemas'];
 
-/** The feed that all clients upload: one row is good, one is not. */
+/** The feed that all clients upload: one row is valid, one is not. */
 const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\nLAMP-1,Head lamp,NA,EUR\n';
 const partnerName = 'Acme Outdoor';
 const file = () => new File([csv], 'spring.csv', { type: 'text/csv' });
@@ -44,7 +44,7 @@ function expectTheStory(story: {
 describe('a client made by openapi-typescript and openapi-fetch', () => {
   it('uploads, runs, finds the product, orders it, and gets the rejects', async () => {
     const { url } = await startTestService();
-    // The types are the committed ones, which the same generator makes: here the compiler checks each call.
+    // The types are the committed ones, made by the same generator: here the compiler checks each call.
     const client = createClient<paths>({ baseUrl: url, headers: { 'x-api-key': testKey } });
 
     const { data: receipt } = await client.POST('/feeds/upload', {
@@ -86,7 +86,7 @@ describe('a client made by openapi-typescript and openapi-fetch', () => {
   });
 });
 
-/** The used part of a client made by hey-api; `make sdks` compiles all of it. */
+/** The part of a hey-api client that the test uses; `make sdks` compiles all of it. */
 interface HeyApi {
   uploadFeed: Call<{ body: { partner_name: string; file: File } }, Schemas['FeedReceipt']>;
   runJob: Call<{ path: { job_id: string } }, Schemas['Job']>;

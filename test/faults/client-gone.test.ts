@@ -23,26 +23,26 @@ beforeAll(async () => {
 });
 
 const openFiles = () => readdirSync('/proc/self/fd').length;
-/** Of a client that is gone nothing is waited for. */
+/** Nothing waits for a disconnected client. */
 const timers = () => process.getActiveResourcesInfo().filter((what) => what === 'Timeout').length;
 
 setFlagsFromString('--expose-gc');
 const collectGarbage = runInNewContext('gc') as () => void;
 
-/** What lives after a collection, in megabytes; what is kept of a request is kept by an object there. */
+/** Live heap after a collection, in megabytes; each retained request keeps an object there. */
 function liveMegabytes(): number {
   collectGarbage();
   return process.memoryUsage().heapUsed / 1e6;
 }
 
-/** Sends an upload up to a byte of its request, and goes away. @returns when the connection is over */
+/** Sends an upload up to a byte of its request, and disconnects. @returns when the connection is closed */
 function sendPartOf(at: number): Promise<void> {
   const body = bodies[at % bodies.length]!;
   const head =
     `POST /feeds/upload HTTP/1.1\r\nHost: localhost\r\nx-api-key: ${testKey}\r\nContent-Type: ${formType}\r\n` +
     `Content-Length: ${body.length}\r\n\r\n`;
   const request = Buffer.concat([Buffer.from(head), body]);
-  // Spread over the whole request, the first and the last bytes included; never all of it.
+  // Spread over the whole request, the first and the last bytes included; never the complete request.
   const bytes = Math.floor(((at * 7_919) % 1_000) * (request.length / 1_000));
   return new Promise((resolve) => {
     const { hostname, port } = new URL(service.url);
@@ -74,7 +74,7 @@ it('a client that disconnects during its upload, at four hundred different bytes
   await goAway(300, 100);
 
   await eventually('nothing is left', async () => expect(await stored(service)).toEqual(before));
-  // The pool has opened a few.
+  // The pool has opened some connections.
   await eventually('files and connections are closed', () => openFiles() <= quiet + 12);
   expect(timers()).toBeLessThan(quietTimers + 20);
   await eventually('memory is what it was', () => liveMegabytes() < megabytes + 3);

@@ -11,7 +11,7 @@ import { stored } from '../support/stored-uploads';
 
 const diskBytes = 1024 * 1024;
 const smallCsv = 'sku,product_name,price\nA,Tent,5\n';
-/** More than the disk has room for; and of a size that it has room for a few of. */
+/** A file larger than the disk, and a size of which a few files fit. */
 const largeCsv = smallCsv + `,${'x'.repeat(1_000)},1\n`.repeat(2_000);
 
 let service: TestService;
@@ -63,7 +63,7 @@ describe('the disk of the local store is full', () => {
     await expectIntact();
   });
 
-  it('smaller feeds are stored and run meanwhile, and all feeds once there is space', async () => {
+  it('smaller feeds are stored and run meanwhile, and all feeds after there is space again', async () => {
     const { job } = await service.api.loadFeed(smallCsv, 'Small');
     expect(job.summary).toMatchObject({ inserted: 1 });
     const items = [{ product_id: 'PR00001', quantity: 1 }];
@@ -72,7 +72,7 @@ describe('the disk of the local store is full', () => {
   });
 });
 
-// What was on the small disk goes with it.
+// The content of the small disk is lost with it.
 afterAll(async () => {
   await grow();
 });

@@ -10,7 +10,7 @@ import { S3Front, type S3Fate } from '../support/s3';
 import { startTestService, type TestService } from '../support/service';
 
 const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
-/** Two parts, as S3 has them. */
+/** Two parts of an S3 upload. */
 const largeCsv = csv + `,${'x'.repeat(10_000)},1\n`.repeat(530);
 const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity: 2 }] };
 
@@ -18,9 +18,12 @@ const order = { partner_name: 'Acme', items: [{ product_id: 'PR00001', quantity:
 interface Subject {
   service: TestService;
   api: ApiClient;
-  /** Past whatever makes calls fail. */
+  /** The store without injected failures. */
   objectStore: ObjectStore;
-  /** What the next requests ask of the store has this fate from the call with this number on; 0 mends it. @returns how many there were */
+  /**
+   * From the call with this number on, calls of the next requests have this fate; 0 restores the store. @returns a function that
+   * returns the number of calls
+   */
   failFrom(number: number, fate: string): () => number;
 }
 
@@ -83,19 +86,19 @@ async function s3Subject(): Promise<Subject> {
   };
 }
 
-/** These have no visible effect: the request is sent again. */
+/** Failures without visible effect: the SDK retries the request. */
 const cutOnce = new Set(['is cut off', 'loses its response']);
 
 let partners = 0;
 const newPartner = () => `Partner ${++partners}`;
 const unavailable = { detail: 'Service temporarily unavailable' };
 
-/** What a client does with the service, and does again when it fails. */
+/** A client's work with the service, which it repeats on failure. */
 interface Work {
   prepare?: (subject: Subject) => Promise<string>;
   send: (subject: Subject, target: string) => Promise<ApiResponse>;
   check: (answer: ApiResponse) => void;
-  /** What the answer is when the store fails for good. */
+  /** The expected response when the store fails permanently. */
   failure: (answer: ApiResponse) => void;
 }
 
@@ -155,7 +158,7 @@ async function expectIntact({ service, api, objectStore }: Subject): Promise<voi
   expect(await findBroken({ db: service.db, objectStore, apis: [api] }, { orphans: true })).toEqual([]);
 }
 
-/** Does the work with one call failing, for each of its calls, and again without. @returns the calls */
+/** Does the work once per call with that call failing, and repeats it without failure. @returns the calls */
 async function failEvery(subject: Subject, work: Work, fate: string): Promise<number> {
   for (let number = 1; ; number++) {
     subject.failFrom(0, 'none');
@@ -169,7 +172,7 @@ async function failEvery(subject: Subject, work: Work, fate: string): Promise<nu
       return number - 1;
     }
     try {
-      // Some calls of the store may fail without harm.
+      // Failures of some calls have no effect.
       if (cutOnce.has(fate)) work.check(answer);
       else if (answer.status >= 300 || answer.body.status === 'failed') work.failure(answer);
       await expectIntact(subject);
@@ -231,7 +234,7 @@ describe('the Nth request to S3', () => {
   });
 
   it('is rejected (403), for every N of an upload in parts: it gets a clear response, leaves consistent data, and can be retried', async () => {
-    // Create, two parts and complete, in the place of the put.
+    // Create, two parts and complete, instead of the put.
     expect(await failEvery(subject, upload(largeCsv), 'is rejected (403)')).toBe(7);
   });
 });

@@ -8,9 +8,9 @@ import { otherKey, startTestService, testKey, type TestService } from '../suppor
 
 const { idleMilliseconds } = s3Limits;
 beforeEach(() => {
-  // Long enough for a loaded machine: what is not frozen must not end either.
+  // Long enough for a loaded machine: work that is not frozen must not be aborted either.
   jest.replaceProperty(s3Limits, 'idleMilliseconds', 2_000);
-  // The SDK says on the console what it is about to do.
+  // The SDK announces its retries on the console.
   jest.spyOn(console, 'warn').mockReturnValue();
 });
 
@@ -27,7 +27,7 @@ describe('a store that accepts connections and never responds', () => {
   it.each([
     ['in one piece', goodCsv],
     ['in parts', largeCsv],
-  ])('makes an upload that is stored %s 503', async (_how, csv) => {
+  ])('an upload stored %s gets 503', async (_how, csv) => {
     const store = openTestS3Store({ endpoint: `http://127.0.0.1:${await silentServer()}` });
     const { api, db } = await frozenService(store);
 
@@ -36,7 +36,7 @@ describe('a store that accepts connections and never responds', () => {
   });
 });
 
-/** The service could not look at its store at the start, and takes requests all the same. */
+/** A service whose store did not respond at startup, but which accepts requests. */
 function frozenService(objectStore: ReturnType<typeof openTestS3Store>): Promise<TestService> {
   jest.spyOn(objectStore, 'prepare').mockResolvedValue();
   return startTestService({ objectStore, concurrentUploads: 1 });
@@ -75,13 +75,13 @@ describe('a store that freezes', () => {
       forever,
     ],
   ])(
-    '%s makes the upload 503, gets one request, and occupies no permit of another caller',
+    '%s fails the upload with 503 after one request, and occupies no permit of another caller',
     async (_when, csv, isFrozen, fate) => {
       freeze(isFrozen, fate);
 
       expect(await service.api.upload({ csv, partnerName: 'Acme' })).toMatchObject(unavailable);
 
-      // Two parts are sent at a time.
+      // Two parts are sent concurrently.
       expect(requests.length).toBeGreaterThan(0);
       expect(requests.length).toBeLessThanOrEqual(csv === largeCsv ? 2 : 1);
       front.onRequest = () => 'pass';
@@ -95,7 +95,7 @@ describe('a store that freezes', () => {
   it.each([
     ['before it responds', forever],
     ['in the middle of the file', () => 'hold midway' as const],
-  ])('%s makes a run fail with a reason, and the next one succeeds', async (_when, fate) => {
+  ])('%s fails a run with a reason, and the next run succeeds', async (_when, fate) => {
     const feed: UploadedFeed = await service.api.uploadFeed(goodCsv);
     freeze(isGet, fate);
 
@@ -129,7 +129,7 @@ describe('a store that freezes', () => {
 });
 
 it('an upload to a frozen store gets 503 within 30 seconds, clean-up included', () => {
-  // The SDK starts to watch a connection when its request is this old.
+  // The SDK starts to monitor a connection when its request has this age.
   const sdkMilliseconds = 3_000;
   expect(idleMilliseconds + sdkMilliseconds + cleanUpMilliseconds).toBeLessThan(28_000);
 });

@@ -15,7 +15,7 @@ beforeAll(async () => {
 describe('the process is killed while products are changed', () => {
   const replace = { mode: 'replace' };
 
-  /** Every change of a partner's products, by sku: a price, or that it is withdrawn. */
+  /** Every change of a partner's products by sku: a price, or a withdrawal. */
   async function historyOf(partnerName: string): Promise<string[]> {
     const { rows } = await local.db.raw<{ rows: { line: string }[] }>(
       `select concat_ws(' ', sku, string_agg(

@@ -26,8 +26,8 @@ const source = 'daily';
 const pathOf = (partner: string) => sourcePath(partner, source);
 
 /**
- * Requests a fetch of a new partner, and holds it. Workers look for fetches only when it is there: it is not a look in vain
- * that is held.
+ * Requests a fetch of a new partner, and holds it. Workers poll for fetches only after it exists, so that an idle poll is not
+ * held instead.
  */
 async function holdFetch(hold: () => Promise<void>): Promise<{ partner: string; reached: Promise<void> }> {
   const partner = newPartner();
@@ -48,7 +48,7 @@ async function holdFetch(hold: () => Promise<void>): Promise<{ partner: string; 
   return { partner, reached };
 }
 
-/** Lets the leases of workers that were killed expire, which else takes a minute. */
+/** Expires the leases of killed workers, which otherwise takes a minute. */
 const expireLeases = () =>
   world
     .db('source_fetches')
@@ -82,7 +82,7 @@ async function expectOneOfEach(partner: string): Promise<number> {
   return fetches.items[0].attempts;
 }
 
-/** Holds a statement of the fetch, or the answer to it. */
+/** Holds a statement of the fetch, or its response. */
 const hold =
   (text: string, what: 'call' | 'answer', pool = 'queue') =>
   () =>
@@ -93,7 +93,7 @@ const holdCommit = (what: 'call' | 'answer') => () =>
 /** Sends the rest of the file of `holdDownload`. */
 let finishDownload: () => void;
 
-/** Has the server send half of the file. */
+/** Makes the server send half of the file. */
 function holdDownload(): Promise<void> {
   return new Promise((resolve) => {
     feeds.respond = (_request, response: ServerResponse) => {

@@ -11,7 +11,7 @@ import { S3Front, type S3Request } from '../support/s3';
 const csv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,7.50\n,No sku,1\n';
 /** More than one part of an upload to S3. */
 const largeCsv = csv + `,${'x'.repeat(10_000)},1\n`.repeat(600);
-/** Several pieces of a COPY. */
+/** Several chunks of a COPY. */
 const manyRows = csv + Array.from({ length: 5_000 }, (_, at) => `S${at},Product ${at},1\n`).join('');
 
 /** The feeds of a partner. */
@@ -21,7 +21,7 @@ const feedsOf = async ({ db }: World, partnerName: string): Promise<number[]> =>
     .where('partner_name', partnerName)
     .pluck('feed_id');
 
-/** Where an upload is when the process is killed, how it is brought there, and whether the feed exists then. */
+/** The phase in which the process is killed during an upload, how to reach it, and whether the feed exists then. */
 type UploadPhase = [string, { hold?: (world: World) => Promise<void>; isThere?: boolean; content?: string }];
 
 const holdStatement =
@@ -29,7 +29,7 @@ const holdStatement =
   ({ proxy }: World) =>
     proxy.hold(says(text)).reached;
 
-/** One on the local store, and one on S3. */
+/** A service on the local store, and one on S3. */
 let local: World;
 let s3: World;
 let front: S3Front;
@@ -40,7 +40,7 @@ beforeAll(async () => {
   s3 = await startWorld(front.env, front.store());
 });
 
-/** Holds the first request to S3 of this kind. @returns when it is held */
+/** Holds the first such request to S3. @returns when it is held */
 async function holdRequest(isHeld: (request: S3Request) => boolean): Promise<void> {
   await new Promise<void>((resolve) => {
     front.onRequest = (request) => {
@@ -62,7 +62,7 @@ describe('the process is killed during an upload', () => {
     ['after the commit, before the answer', { hold: holdCommit('answer'), isThere: true }],
   ];
 
-  /** Uploads as far as the phase says, kills, and looks. Then the client sends it again. */
+  /** Uploads until the phase is reached, kills, and checks. Then the client uploads again. */
   async function expectSafe(
     world: World,
     { hold, isThere = false, content = csv }: UploadPhase[1],
@@ -153,7 +153,7 @@ describe('the process is killed during a run', () => {
 
   it('while it reads', () => expectSafe(s3, () => holdRequest(({ method }) => method === 'GET'), 'failed'));
 
-  it('keeps what its request has confirmed for the retry, which withdraws once', async () => {
+  it('keeps the confirmed number of withdrawals for the retry, which withdraws once', async () => {
     const partner = newPartner();
     const replace = { mode: 'replace' };
     const empty = await local.service.api.uploadFeed('sku,product_name\n', partner, replace);
@@ -174,7 +174,7 @@ describe('the process is killed during a run', () => {
     expect((await api.get(`/partners/${encodeURIComponent(partner)}`)).body.products).toBe(0);
   });
 
-  /** Runs a job as far as `hold` says, kills, and looks. Then the client runs it again. */
+  /** Runs a job until `hold` is reached, kills, and checks. Then the client runs it again. */
   async function expectSafe(
     world: World,
     hold: () => Promise<void>,
@@ -192,7 +192,7 @@ describe('the process is killed during a run', () => {
 
     expect(await answer).toBe('none');
     const { api } = world.service;
-    // A run that waits is begun by the process that comes next, seconds after its request.
+    // The next process starts a queued run seconds after its request.
     await eventually('the run has ended', async () =>
       expect((await api.get(`/jobs/${feed.jobId}`)).body.status).toBe(status),
     );

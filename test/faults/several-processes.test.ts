@@ -22,7 +22,7 @@ const queue = (api: ApiClient, { jobId }: UploadedFeed, prefer = 'respond-async'
   api.post(`/jobs/${jobId}/run`, undefined, { prefer });
 const statuses = (answers: ApiResponse[]) => answers.map(({ status }) => status);
 
-/** The order of a buyer, whose name is its key. */
+/** Sends an order. The name of its buyer is its key. */
 const order = (api: ApiClient, buyer: string) =>
   api.post(
     '/orders',
@@ -30,14 +30,14 @@ const order = (api: ApiClient, buyer: string) =>
     { 'idempotency-key': buyer },
   );
 const formOf = (partner: string) => formBody([partnerPart(partner), filePart(goodCsv)]);
-/** The upload of a partner, whose name is its key. */
+/** Uploads a feed. The name of its partner is its key. */
 const upload = (api: ApiClient, partner: string) =>
   api.send('POST', '/feeds/upload', {
     headers: { 'content-type': formType, 'idempotency-key': partner },
     body: formOf(partner),
   });
 
-/** Begins the same upload, and sends a part of it. @returns what sends the rest */
+/** Starts the same upload, and sends a part of it. @returns a function that sends the rest */
 async function openUpload(
   { url }: ServiceProcess,
   partner: string,
@@ -60,7 +60,7 @@ const jobOf = async ({ jobId }: UploadedFeed) => (await other.get(`/jobs/${jobId
 const hasStatus = (feed: UploadedFeed, status: string) =>
   eventually(`${feed.jobId} is ${status}`, async () => (await jobOf(feed)).status === status);
 
-/** What is there of a partner: its feeds, and its orders as a buyer. */
+/** The feeds of a partner, and its orders as a buyer. */
 async function countsOf(partner: string): Promise<{ feeds: number; orders: number }> {
   const { rows } = await all.db.raw<{ rows: [{ feeds: number; orders: number }] }>(
     `select (select cast(count(*) as int) from feeds join partners using (partner_id) where partner_name = :partner) as feeds,
@@ -74,20 +74,20 @@ function expectFirst({ status, headers }: ApiResponse): void {
   expect({ status, replayed: headers.get('idempotent-replayed') }).toEqual({ status: 201, replayed: null });
 }
 
-/** Starts one of the API processes again, after its end. */
+/** Restarts one of the API processes after its exit. */
 async function restart(at: 0 | 1): Promise<void> {
   await all.startApi(at);
   [one, other] = all.clients;
 }
 
-describe('two API processes on one database, one of them over a line that can be cut', () => {
+describe('two API processes on one database, one of them through a connection that can be cut', () => {
   beforeAll(async () => {
     all = await SeveralProcesses.start();
     [one, other] = all.clients;
     await one.loadFeed(feedOf(1), newPartner());
   });
 
-  it('replay responses of each other, also of one that was killed between commit and response', async () => {
+  it("replay each other's responses, also of a process that was killed between commit and response", async () => {
     const [buyer, partner] = [newPartner(), newPartner()];
     const answered = newPartner();
     const first = await order(other, answered);
@@ -147,7 +147,7 @@ describe('two API processes on one database, one of them over a line that can be
     await eventually('it is forgotten', async () => expect(await isThere()).toBeUndefined());
   });
 
-  it('give orders during a run that changes prices the prices of one snapshot, and the right total', async () => {
+  it('create orders during a run that changes prices from one snapshot of prices, with the right total', async () => {
     const partner = newPartner();
     const [low, high] = [
       await one.uploadFeed(feedOf(10), partner),
@@ -190,7 +190,7 @@ describe('two API processes on one database, one of them over a line that can be
       }
     };
     try {
-      // An order that fails ends it as well.
+      // A failed order ends the run as well.
       await Promise.race([changing(), Promise.all(ordering)]);
     } finally {
       isOver = true;
@@ -198,7 +198,7 @@ describe('two API processes on one database, one of them over a line that can be
     }
   });
 
-  it('refuse a second run also in a process that starts later, and take over at once when the first is killed', async () => {
+  it('reject a second run also in a process that starts later, and take over at once when the first is killed', async () => {
     const feed = await one.uploadFeed(feedOf(1), newPartner());
     const held = await HeldProducts.of(all.address);
     const { answer } = await held.run(one, feed);
@@ -220,7 +220,7 @@ describe('two API processes on one database, one of them over a line that can be
     await restart(0);
   });
 
-  it('serve uploads, runs and orders while one is killed and started again, and then the other', async () => {
+  it('serve uploads, runs and orders while one is killed and restarted, and then the other', async () => {
     const alive = new Set<ServiceProcess>(all.apis);
     let turn = 0;
     const load = await Load.start(() => [...alive][turn++ % alive.size]?.api);
@@ -233,7 +233,7 @@ describe('two API processes on one database, one of them over a line that can be
     for (const at of [0, 1] as const) {
       const killed = all.apis[at]!;
       await killed.stop('SIGKILL');
-      // The other serves alone, after some clients have found out.
+      // The other serves alone after some clients have noticed.
       await moreWork();
       alive.delete(killed);
       await restart(at);
@@ -243,11 +243,11 @@ describe('two API processes on one database, one of them over a line that can be
 
     await load.stop();
     expect(await load.findBroken(all.db)).toEqual([]);
-    // What a killed process was running, the others have found by now, or find within seconds.
+    // The other processes find the runs of a killed one at once or within seconds.
     await eventually('no job is running', async () => {
       expect(await all.db('validation_jobs').where('status', 'running')).toEqual([]);
     });
-    // Neither process works on the queue: what a killed one had not begun waits until it is requested again.
+    // Neither process executes the queue: a queued run of a killed process waits until it is requested again.
     const requested = all.db<{ job_id: number }>('runs').where('status', 'queued');
     for (const { job_id } of await requested.select('job_id')) {
       const { body } = await run(one, { jobId: formatId('JV', job_id) });
@@ -287,7 +287,7 @@ describe('two API processes on one database, one of them over a line that can be
   });
 });
 
-/** What they hold for a while (locks, transactions, notices, temporary tables) must not need a session of their own. */
+/** Session state (locks, transactions, notices, temporary tables) must not need a dedicated session. */
 describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer' : 'directly'}`, () => {
   beforeAll(async () => {
     all = await SeveralProcesses.start({ isPooled: hasPgBouncer, workers: 2 });
@@ -295,7 +295,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
     await one.loadFeed(feedOf(2), newPartner());
   });
 
-  /** Runs that have begun. */
+  /** Runs that have started. */
   const runCount = async ({ jobId }: UploadedFeed) =>
     (
       await all
@@ -303,7 +303,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
         .where('job_id', Number(jobId.slice(2)))
         .whereNot('status', 'queued')
     ).length;
-  /** One request to one, the next to the other, and so on, all at once. */
+  /** Sends requests concurrently, alternating between both processes. */
   const atBoth = <T>(count: number, send: (api: ApiClient) => Promise<T>): Promise<T[]> =>
     Promise.all(Array.from({ length: count }, (_, at) => send(at % 2 === 0 ? one : other)));
 
@@ -336,7 +336,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
       expect(await countsOf(partner)).toEqual(expected);
     });
 
-    it('is rejected by one while the other executes it, and can be retried when that was killed', async () => {
+    it('is rejected by one while the other executes it, and can be retried after that one is killed', async () => {
       const [buyer, partner] = [newPartner(), newPartner()];
       const { open } = await openUpload(all.apis[1]!, partner);
       await keysAreHeld(all, 1);
@@ -368,7 +368,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
   });
 
   describe('runs', () => {
-    it('of one job at once: one loads it, and the others get 409, the same result, or find it unchanged', async () => {
+    it('of one job, concurrently: one loads it, and the others get 409, the same result, or find it unchanged', async () => {
       for (let round = 1; round <= 3; round++) {
         const feed = await one.uploadFeed(feedOf(round), newPartner());
 
@@ -377,7 +377,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
         const answered = answers.filter(({ status }) => status === 200).map(({ body }) => body);
         expect(answers.filter(({ status }) => status === 409)).toHaveLength(answers.length - answered.length);
         expect(answered.length).toBeGreaterThan(0);
-        // By the time of the answer, another request may have begun the job again.
+        // At the time of the response, another request may have started the job again.
         for (const { status, summary } of answered) {
           if (status === 'completed')
             expect(summary).toMatchObject({ processed: skus.length, updated: 0, skipped: 0 });
@@ -392,7 +392,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
     });
 
     it.each(['a worker', 'the other process'])(
-      'in progress on %s are cancelled and followed on one, without effect',
+      'in progress on %s can be cancelled and followed on the first, and change nothing',
       async (who) => {
         const feed = await one.uploadFeed(feedOf(1), newPartner());
         const held = await HeldProducts.of(all.address);
@@ -504,7 +504,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
         expect(body).toMatchObject({ status: 'completed', summary: { inserted: skus.length } });
     });
 
-    it('of a worker that is killed are taken over by the other, and by the restarted first when that is killed too', async () => {
+    it('of a killed worker are taken over by the other, and by the restarted one when the other is killed too', async () => {
       const feed = await one.uploadFeed(feedOf(1), newPartner());
       const held = await HeldProducts.of(all.address);
       await queue(one, feed);
@@ -533,7 +533,7 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
     const clients = (await all.pooler!.ask('show clients')).filter((client) => client.database === database);
     expect(clients.length).toBeGreaterThan(pooledConnections);
 
-    // Enough concurrent transactions that each connection has one.
+    // Enough concurrent transactions that every connection has one.
     const through = openDatabase(
       { ...all.address, ...all.pooler!.address },
       { applicationName: 'test', connectionsMax: pooledConnections },

@@ -18,7 +18,7 @@ import {
 } from '../support/process';
 import { testKey } from '../support/service';
 
-/** A service that brings a PostgreSQL, which can be killed, and one that is but its client. */
+/** A service with an embedded PostgreSQL, which can be killed, and a service that only connects to it. */
 let host: ServiceProcess;
 let address: DatabaseAddress;
 let service: ServiceProcess;
@@ -26,7 +26,7 @@ let folder: string;
 let load: Load;
 
 beforeAll(async () => {
-  // It has another store: it must not claim the runs of the other service.
+  // It has another object store: it must not claim the runs of the other service.
   host = await startUsedService({ QUEUE_WORKER: 'off' });
   address = embeddedAddress(host.dataDir);
   folder = createTestFolder();
@@ -56,7 +56,7 @@ async function someWorkIsDone(much: number): Promise<void> {
 
 const health = async () => (await service.api.get('/health')).body.database as string;
 
-/** Lets the clients end, and looks at everything. */
+/** Stops the clients, and checks everything. */
 async function expectIntact(): Promise<void> {
   await load.stop();
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
@@ -71,14 +71,14 @@ async function expectIntact(): Promise<void> {
   }
 }
 
-/** What a run leaves whose connection was lost, the service repairs within seconds; what was requested, it runs. */
+/** The service recovers runs with lost connections within seconds, and executes requested runs. */
 async function nothingRuns(db: Database): Promise<boolean> {
   const unfinished = await db('runs').whereIn('status', ['queued', 'running']).pluck<number[]>('job_id');
   return unfinished.length === 0;
 }
 
 describe('under load, PostgreSQL', () => {
-  it('ends every session, five times', async () => {
+  it('terminates every session, five times', async () => {
     const client = new Client(address);
     await client.connect();
     for (let times = 1; times <= 5; times++) {
@@ -110,7 +110,7 @@ describe('under load, PostgreSQL', () => {
 
   it('freezes for a while', async () => {
     signalDatabase(host.dataDir, 'SIGSTOP');
-    // A look that had its connection already may still say that it is there.
+    // A health check that already had a connection may still report success.
     await eventually('it is unreachable', async () => (await health()) === 'unreachable');
     signalDatabase(host.dataDir, 'SIGCONT');
 
@@ -123,7 +123,7 @@ describe('under load, PostgreSQL', () => {
 });
 
 describe('under load, SIGTERM', () => {
-  it('finishes requests in progress, rejects others, and ends the service with 0 in time', async () => {
+  it('finishes requests in progress, rejects others, and exits with 0 in time', async () => {
     const form = formBody([partnerPart('In flight'), filePart(largeCsv)]);
     const uploads = Array.from({ length: 5 }, () => new OpenUpload(service));
     await Promise.all(uploads.map((upload) => upload.write(form.subarray(0, form.length - 20))));
@@ -145,7 +145,7 @@ describe('under load, SIGTERM', () => {
     await expectIntact();
   });
 
-  /** Files that are longer than those of the other clients, and not complete. */
+  /** Incomplete files, longer than the files of the other clients. */
   function inFlight(): number {
     const unfinished = join(folder, 'objects/unfinished');
     const sizes = readdirSync(unfinished).map(

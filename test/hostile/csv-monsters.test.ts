@@ -9,7 +9,7 @@ describe('a CSV monster', () => {
     service = await startTestService();
   });
 
-  it.each(monsters)('of $what is refused, fails or has its rows skipped', (monster) =>
+  it.each(monsters)('of $what is rejected, fails or has its rows skipped', (monster) =>
     meet(service.api, monster),
   );
 });
@@ -53,7 +53,7 @@ describe('texts with a meaning elsewhere, such as formulas', () => {
     expect(readFileSync(await rawFilePath(service, feedId), 'utf8')).toBe(csv);
   });
 
-  it('of a rejected row are returned as they were sent, behind added columns without formulas', async () => {
+  it('of a rejected row are returned as they were sent, after added columns without formulas', async () => {
     const rows = formulas.map((text) => `,${quoted(text)}`);
     const { jobId } = await service.api.loadFeed(
       `sku,product_name\n${rows.join('\n')}\n`,
@@ -94,7 +94,7 @@ describe('texts with a meaning elsewhere, such as formulas', () => {
       rows: [{ values: { sku: 'A', product_name: 'Tent' } }],
     });
     expect(job.summary).toMatchObject({ inserted: 1, skipped: 0 });
-    // One that begins with an underscore is taken for a column of a report.
+    // A name with a leading underscore is treated as a report column.
     const unknown = names.filter((name) => !name.startsWith('_')).length;
     expect(job.issue_counts).toEqual([expect.objectContaining({ code: 'unknown_column', count: unknown })]);
     expect(missing.status).toBe(400);

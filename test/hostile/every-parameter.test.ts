@@ -15,7 +15,7 @@ import { operations, withQuery, type Operation } from '../support/contract';
 import { inTurn } from '../support/matrix';
 import { startTestService, testKey, type TestService } from '../support/service';
 
-/** Every parameter and body field of every operation, a new one too, gets some of each kind; `make test-more` tries all. */
+/** Every parameter and body field of every operation gets some of each kind; `make test-more` tries all. */
 const hostile = {
   SQL: [
     `'; drop table products cascade; --`,
@@ -31,7 +31,7 @@ const hostile = {
   'line breaks': [
     'a\r\nX-Injected: 1\r\n\r\n<script>',
     '\nSet-Cookie: injected=1',
-    // Of which a careless writer keeps the low byte: CR and LF.
+    // Faulty code keeps only the low byte: CR and LF.
     'a\u560d\u560aX-Injected: 1',
     '%0d%0aX-Injected: 1',
   ],
@@ -70,7 +70,7 @@ interface OrderTexts {
   customer_reference?: string | null;
 }
 
-/** The tables, their columns, and how many rows each has; and whether the one product is as it was. */
+/** The tables with columns and row counts, and whether the one product is unchanged. */
 async function fingerprint(): Promise<unknown> {
   const { rows } = await service.db.raw<{ rows: { tables: unknown }[] }>(`
     select (select json_agg(relname || '.' || attname order by relname, attname)
@@ -82,15 +82,15 @@ async function fingerprint(): Promise<unknown> {
   return rows[0];
 }
 
-/** What holds of every answer to a hostile request, whatever it is. */
+/** Checks every response to a hostile request. */
 function expectHarmless({ status, headers, text }: RawResponse): void {
   expect(status).toBeGreaterThanOrEqual(200);
-  // 501 and beyond would be undocumented; 500 is a fault of the service, or a response that breaks the document.
+  // 501 and above would be undocumented; 500 is a fault of the service, or a response that violates the document.
   expect({ status, text: status < 500 ? '' : text }).toEqual({ status, text: '' });
   expect(status).toBeLessThan(500);
   expect(Object.keys(headers)).not.toEqual(expect.arrayContaining([expect.stringMatching(/inject|cookie/i)]));
   expect(headers['x-request-id']).toMatch(/^[A-Za-z0-9._-]{1,128}$/);
-  // No word of the database's own.
+  // No message of the database.
   expect(text).not.toMatch(/syntax error|pg_catalog|relation "|invalid byte sequence|violates/);
 }
 
@@ -137,7 +137,7 @@ const places = (place: string) =>
 
 describe('in a path', () => {
   it.each(places('path'))(
-    'of $title, $kind as $name finds nothing, and changes nothing',
+    'of $title, $kind as $name finds no resource, and changes nothing',
     async ({ operation, values, name }) => {
       const before = await fingerprint();
 
@@ -164,7 +164,7 @@ describe('in a query', () => {
         const { status } = await send(operation, { query: `${name}=${encodeURIComponent(value)}` });
 
         expect([200, 400, 404, 409, 422]).toContain(status);
-        // The database keeps no NUL, so that nothing can be asked of it that holds one.
+        // The database stores no NUL, so a query with one would fail.
         const holdsNul = kind === 'NUL' && value.includes('\0') && schema.type === 'string';
         if (holdsNul && !operation.path.includes('{')) expect([400, 422]).toContain(status);
       }
@@ -212,7 +212,7 @@ describe('in a query', () => {
     expect((await service.api.get('/products?x=%ff&%ff=x')).status).toBe(200);
   });
 
-  it('bytes that are not UTF-8 in sort_by, order or cursor are a wrong value of these', async () => {
+  it('bytes that are not UTF-8 in sort_by, order or cursor are an invalid value', async () => {
     for (const name of ['sort_by', 'order', 'cursor']) {
       expect((await service.api.get(`/products?brand=%ff&${name}=%ff`)).status).toBe(400);
     }
@@ -225,7 +225,7 @@ describe('in a query', () => {
     },
   );
 
-  it.each(['sku', 'brand', 'category', 'partner_name'])('%% and _ in %s are no wildcards', async (name) => {
+  it.each(['sku', 'brand', 'category', 'partner_name'])('%% and _ in %s are not wildcards', async (name) => {
     for (const value of ['%', '_', 'TENT__', 'T%', '.*', "' or ''='"]) {
       const { body } = await service.api.get(`/products?${name}=${encodeURIComponent(value)}`);
 
@@ -237,7 +237,7 @@ describe('in a query', () => {
 describe('in a header', () => {
   const sendable = (values: readonly string[]) =>
     values
-      // A client can send these as they are; what it cannot is a request that is malformed.
+      // Clients can send these unchanged; others make the request malformed.
       .map((value) => Buffer.from(value).toString('latin1'))
       .filter((value) => !/\p{Cc}/u.test(value.replaceAll(/[\x80-\x9f]/g, '')));
   const sent = sendable(Object.values(hostile).flat());
@@ -247,7 +247,7 @@ describe('in a header', () => {
     const declared = parametersOf(operation).filter((parameter) => parameter.in === 'header');
     const before = await fingerprint();
 
-    // What no operation reads of its own is tried with one.
+    // Unread headers are tried with one operation.
     const ofAll = operation === operations[0] ? ['x-request-id', 'x-forwarded-for'] : [];
     for (const name of [...declared.map((parameter) => parameter.name), 'accept', ...ofAll]) {
       for (const value of ofEveryKind) {
@@ -271,7 +271,7 @@ describe('in a header', () => {
 
 describe('in a body', () => {
   it.each(kinds)(
-    '$kind in the fields of an order is stored to the letter or rejected',
+    '$kind in the fields of an order is stored exactly or rejected',
     async ({ values }) => {
       for (const value of values) {
         for (const body of [
@@ -299,7 +299,7 @@ describe('in a body', () => {
   );
 
   it.each(kinds)(
-    '$kind as partner_name and file name of an upload is stored to the letter or rejected',
+    '$kind as partner_name and file name of an upload is stored exactly or rejected',
     async ({ values }) => {
       for (const value of values) {
         const file = filePart();

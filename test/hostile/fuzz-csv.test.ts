@@ -17,7 +17,7 @@ import {
 } from '../support/reference-extractor';
 import { startTestService, type TestService } from '../support/service';
 
-/** What the extractor reads of bytes that come in chunks of these sizes. @param recordBytesMax - absent: the service's */
+/** Extracts the records of bytes in chunks of these sizes. @param recordBytesMax - absent: the limit of the service */
 async function extract(bytes: Buffer, sizes: number[], recordBytesMax?: number) {
   const header = findStrictHeader(bytes);
   if (!header) return undefined;
@@ -34,7 +34,7 @@ async function extract(bytes: Buffer, sizes: number[], recordBytesMax?: number) 
   return { header, records, raw, failure };
 }
 
-/** What csv-parse alone reads of them, as a stream. */
+/** Parses bytes with csv-parse alone, as a stream. */
 async function extractByReference(
   header: FeedHeader,
   bytes: Buffer,
@@ -76,7 +76,7 @@ async function failureOf(texts: AsyncIterable<unknown>): Promise<string | undefi
   }
 }
 
-/** What csv-parse makes of the whole; undefined when a quote is left open. */
+/** Parses the whole text with csv-parse; undefined if a quote stays open. */
 function reference(bytes: Buffer | string, delimiter: string): string[][] | undefined {
   try {
     return parse(bytes, { ...recordOptions, bom: true, delimiter });
@@ -97,7 +97,7 @@ const fieldsOf = (record: PlainRecord | LongRecord) => ('tooLong' in record ? []
 const isBlankLine = (fields: string[]) =>
   fields.length === 1 && fields[0] !== '' && trimText(fields[0]!) === '';
 
-it('the records of any file are those of csv-parse, whatever chunks it comes in, each with its own text and line', async () => {
+it('csv-parse and the extractor read the same records of any file, in any chunks, each with its own text and line', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyBytes,
@@ -124,10 +124,10 @@ it('the records of any file are those of csv-parse, whatever chunks it comes in,
           const fields = fieldsOf(record);
           const raw = read.raw[at]!;
           expect(row).toBe(at + 1);
-          // What stands on its lines is its text, with or without the line end's first half.
+          // Its text is the content of its lines, with or without the first half of the line end.
           const own = lines.slice(line - 1, lastLine).join('\n');
           expect([own, own.replace(/\r$/, '')]).toContain(raw);
-          // A mark that begins a text of its own would be taken for one of a file.
+          // A byte order mark at the start of a text would be taken for the mark of the file.
           if (!raw.startsWith('\uFEFF'))
             expect(reference(raw, read.header.delimiter) ?? [fields]).toEqual([fields]);
         }
@@ -137,7 +137,7 @@ it('the records of any file are those of csv-parse, whatever chunks it comes in,
   );
 });
 
-it('a record that is too long is one record without fields, and all others are those of csv-parse, whatever chunks they come in', async () => {
+it('a record that is too long is one record without fields, and csv-parse reads the same other records, in any chunks', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyBytes,
@@ -171,7 +171,7 @@ describe('any file', () => {
     service = await startTestService();
   });
 
-  it('is refused alike by inspection and upload, planned as it is run, and its rows are all accounted for', async () => {
+  it('is rejected alike by inspection and upload, has the same plan and run, and all of its rows are counted', async () => {
     await fc.assert(
       fc.asyncProperty(anyBytes, async (bytes) => {
         const form = { csv: new Uint8Array(bytes), partnerName: 'Fuzz' };

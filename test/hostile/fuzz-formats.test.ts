@@ -17,7 +17,7 @@ import { anyBytes } from '../support/arbitrary';
 import { casesFor } from '../support/fuzz';
 import { chunksOf } from '../support/read-by-format';
 
-/** Encodings and the second implementation of each: the platform's, or the library at once where the platform's differs. */
+/** Encodings with a second implementation: the platform's decoder, or the library's one-shot decoder if the platform differs. */
 const references: [Encoding, (bytes: Buffer) => string][] = [
   ...(['utf-8', 'utf-16le', 'utf-16be'] as const).map((encoding): [Encoding, (bytes: Buffer) => string] => [
     encoding,
@@ -48,7 +48,7 @@ const references: [Encoding, (bytes: Buffer) => string][] = [
   ]),
 ];
 
-/** Decodes bytes that come in chunks of these sizes. @returns undefined if they are no text */
+/** Decodes bytes in chunks of these sizes. @returns undefined if they are not text */
 function decodeChunks(bytes: Buffer, sizes: number[], encoding: Encoding) {
   const decoder = new FileDecoder({ encoding }, true);
   try {
@@ -64,7 +64,7 @@ function decodeAtOnce(bytes: Buffer, decodeAll: (bytes: Buffer) => string): stri
   try {
     return decodeAll(bytes);
   } catch (error) {
-    // The platform's is of another realm than that of the tests.
+    // The TypeError of the platform is of another realm than the one of the tests.
     if ((error as Error).name !== 'TypeError') throw error;
     return undefined;
   }
@@ -99,14 +99,14 @@ const anyText = fc.string({
 });
 const damage = fc.option(fc.tuple(fc.nat(200), fc.integer({ min: 0, max: 255 })), { freq: 2 });
 
-/** Sets a byte. */
+/** Overwrites a byte. */
 function damaged(bytes: Buffer, how: [at: number, byte: number] | null): Buffer {
   const changed = Buffer.from(bytes);
   if (how && changed.length > 0) changed[how[0] % changed.length] = how[1];
   return changed;
 }
 
-it('texts of any encoding, in chunks of any size, are those of a second decoder, and each line leads back to its bytes', () => {
+it('texts of any encoding, in chunks of any size, equal the result of a second decoder, and each line maps to its bytes', () => {
   fc.assert(
     fc.property(
       fc.constantFrom(...references),
@@ -133,7 +133,7 @@ it('texts of any encoding, in chunks of any size, are those of a second decoder,
   );
 });
 
-it('a text that an encoding can hold is read back as it was written, and no other one is written', () => {
+it('a text that an encoding can represent is read back as it was written, and no other text is written', () => {
   fc.assert(
     fc.property(fc.constantFrom(...references), anyText, sizes, ([encoding], text, chunks) => {
       fc.pre(text.isWellFormed());
@@ -177,7 +177,7 @@ function unpackAtOnce(bytes: Buffer): Buffer | undefined {
   }
 }
 
-it('gzip files of any members, damaged or not, in chunks of any size, are unpacked as by the platform at once, or refused', async () => {
+it('gzip files of any members, damaged or not, in chunks of any size, are unpacked as by the platform, or rejected', async () => {
   const member = fc.tuple(fc.string({ maxLength: 60 }), fc.integer({ min: 0, max: 9 }));
   await fc.assert(
     fc.asyncProperty(
@@ -193,7 +193,7 @@ it('gzip files of any members, damaged or not, in chunks of any size, are unpack
 
         const isWhole = bytes.equals(whole);
         if (isWhole) expect(unpacked?.toString()).toBe(members.map(([text]) => text).join(''));
-        // The platform ignores what follows the last member: what is refused here may be unpacked there.
+        // The platform ignores data after the last member, so it may unpack files that are rejected here.
         if (unpacked) expect(unpackAtOnce(bytes)?.equals(unpacked)).toBe(true);
         if (!unpackAtOnce(bytes)) expect(unpacked).toBeUndefined();
       },
@@ -202,7 +202,7 @@ it('gzip files of any members, damaged or not, in chunks of any size, are unpack
   );
 });
 
-/** Extracts the cells of a text that comes in chunks of these sizes. @returns undefined when a quote is left open */
+/** Extracts the cells of a text in chunks of these sizes. @returns undefined if a quote stays open */
 async function extractCells(
   text: Buffer,
   header: FeedHeader,
@@ -220,21 +220,21 @@ async function extractCells(
   }
 }
 
-/** What csv-parse makes of the whole, the header included. @returns undefined when a quote is left open */
+/** Parses the whole text with csv-parse, the header included. @returns undefined if a quote stays open */
 function parseCells(text: Buffer, delimiter: string, isTrimmed: boolean): string[][] | undefined {
   try {
     return parse(text, { ...looseRecordOptions, rtrim: isTrimmed, delimiter });
   } catch (error) {
     if (!(error instanceof CsvError)) throw error;
     if (error.code === 'CSV_QUOTE_NOT_CLOSED') return undefined;
-    // Told to leave out blanks behind a closing quote, csv-parse refuses any other text there; a text with both is not compared.
+    // With trimmed blanks after a closing quote, csv-parse rejects any other text there; a text with both is not compared.
     if (!isTrimmed) throw error;
     fc.pre(!/"[ \t]/.test(text.toString()));
     return parseCells(text, delimiter, false);
   }
 }
 
-it('the records of any text that a format reads, in chunks of any size, are those of csv-parse', async () => {
+it('csv-parse and the extractor read the same records of any text by a format, in chunks of any size', async () => {
   const { definition } = findBuiltInFormat('standard')!;
   await fc.assert(
     fc.asyncProperty(anyBytes, sizes, async (text, chunks) => {
@@ -246,7 +246,7 @@ it('the records of any text that a format reads, in chunks of any size, are thos
       const records = await extractCells(text, header, chunks);
 
       const isBlankLine = (cells: string[]) => cells.length === 1 && trimText(cells[0]!) === '';
-      // It leaves out all blanks at the end of cells without quotes.
+      // csv-parse trims all blanks at the end of cells without quotes.
       const comparable = (all: string[][] | undefined) =>
         all?.filter((cells) => !isBlankLine(cells)).map((cells) => cells.map((cell) => cell.trimEnd()));
       expect(comparable(records)).toEqual(

@@ -101,7 +101,7 @@ const head = ({ name, fileName, mediaType, extra }: Part) =>
     ...(extra === undefined ? [] : [extra]),
   ].join('\r\n');
 
-/** The two right parts, in any order, and others among them. */
+/** Both valid parts in any order, with other parts between them. */
 const form = boundaries.chain((boundary) => {
   const file = content(boundary).map((text): Part => ({
     name: 'file',
@@ -155,7 +155,7 @@ function damagedBody(bytes: Buffer, damages: Damage[]): Buffer {
 function inPieces(bytes: Buffer, sizes: number[]): Buffer[] {
   const pieces: Buffer[] = [];
   for (let at = 0, turn = 0; at < bytes.length; turn++) {
-    // Few pieces, however long the body: what they cut is what matters.
+    // Few chunks for any length of the body: only their boundaries matter.
     const size = turn < 40 ? sizes[turn % sizes.length]! : bytes.length;
     pieces.push(bytes.subarray(at, at + size));
     at += size;
@@ -163,7 +163,7 @@ function inPieces(bytes: Buffer, sizes: number[]): Buffer[] {
   return pieces;
 }
 
-it('any form is answered as documented; what is refused leaves nothing, what is accepted is kept to the byte', async () => {
+it('any form gets a documented response; a rejected form leaves nothing, an accepted one is stored byte for byte', async () => {
   await fc.assert(
     fc.asyncProperty(
       form,
@@ -197,7 +197,7 @@ it('any form is answered as documented; what is refused leaves nothing, what is 
         const after = await stored(service);
         await forgetAll(service);
         expect([after.feeds.length, after.files.length]).toEqual([1, nothing.files.length + 1]);
-        // From the end of a head to the next delimiter, and no delimiter in between.
+        // From the end of a part's header to the next delimiter, with no delimiter in between.
         const delimiter = `\r\n--${boundary}`;
         expect(body.includes(Buffer.concat([Buffer.from('\r\n\r\n'), kept, Buffer.from(delimiter)]))).toBe(
           true,

@@ -11,12 +11,12 @@ beforeAll(async () => {
 const end = '\r\n\r\n';
 const key = `Host: x\r\nX-API-Key: ${testKey}\r\n`;
 const order = JSON.stringify({ partner_name: 'A', items: [{ product_id: 'PR99999', quantity: 1 }] });
-/** What an attacker wants to be taken for a request of its own. */
+/** A smuggled request. */
 const smuggled = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close${end}`;
 const post = (headers: string) =>
   `POST /orders HTTP/1.1\r\n${key}Content-Type: application/json\r\nConnection: close\r\n${headers}${end}`;
 
-/** Sends bytes as they are. @returns the status of each answer until the server closes the connection */
+/** Sends raw bytes. @returns the status of each response until the server closes the connection */
 async function statuses(bytes: string): Promise<number[]> {
   const { port, hostname } = new URL(service.url);
   const socket = connect(Number(port), hostname);
@@ -25,7 +25,7 @@ async function statuses(bytes: string): Promise<number[]> {
   try {
     for await (const chunk of socket) answers += String(chunk);
   } catch (error) {
-    // It has answered, and closed before it has read all.
+    // It has responded, and closed before it has read all.
     if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
   }
   return [...answers.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
@@ -102,7 +102,7 @@ describe('a request that a proxy could take for two (request smuggling)', () => 
     ['has a header with a space in its name', post('X Header: x')],
     ['has a NUL in a header', post('X-Header: a\0b')],
     ['has a bare CR in a header', post('X-Header: a\rX-API-Key: x')],
-  ])('is refused, and nothing after it is read: it %s', async (_what, bytes) => {
+  ])('is rejected, and nothing after it is read: it %s', async (_what, bytes) => {
     expect(await statuses(bytes)).toEqual([400]);
   });
 
@@ -111,7 +111,7 @@ describe('a request that a proxy could take for two (request smuggling)', () => 
     ['GZIP,Chunked'],
     ['gzip\r\nTransfer-Encoding: chunked'],
     ['identity, chunked'],
-  ])('is refused where its body has a coding besides chunked: %j', async (coding) => {
+  ])('is rejected if its body has a coding besides chunked: %j', async (coding) => {
     expect(await statuses(post(`Transfer-Encoding: ${coding}`) + chunked + smuggled)).toEqual([501]);
   });
 
@@ -124,20 +124,20 @@ describe('a request that a proxy could take for two (request smuggling)', () => 
     },
   );
 
-  it('is one request where a chunk has an extension, or a trailer follows the last chunk', async () => {
+  it('is one request if a chunk has an extension, or a trailer follows the last chunk', async () => {
     const pieces = `${order.length.toString(16)};name="value";x\r\n${order}\r\n0\r\nX-API-Key: wrong\r\nX-Trailer: x${end}`;
 
     expect(await statuses(post('Transfer-Encoding: chunked') + pieces)).toEqual([404]);
   });
 
-  it('is answered in turn where it is a pipeline, whatever the first one is', async () => {
+  it('gets its responses in order if it is a pipeline, for any first request', async () => {
     const first = `GET /products HTTP/1.1\r\n${key}Content-Length: 5${end}hello`;
 
     expect(await statuses(first + smuggled)).toEqual([200, 200]);
     expect(await statuses(`GET /nope HTTP/1.1\r\nHost: x${end}${smuggled}`)).toEqual([404, 200]);
   });
 
-  it('is rejected where an unexpected body is not a request, behind the response to the request', async () => {
+  it('gets its response, and an unexpected body behind it that is not a request is rejected', async () => {
     expect(await statuses(`GET /health HTTP/1.1\r\nHost: x${end}x${smuggled}`)).toEqual([200, 400]);
   });
 });
@@ -235,7 +235,7 @@ describe('a header that overrides method, address or client elsewhere', () => {
     expect(text).not.toContain('evil');
   });
 
-  it('Expect: 100-continue gets a rejection before the body is sent, where there is one', async () => {
+  it('Expect: 100-continue gets a rejection before the body is sent, if there is one', async () => {
     const { port, hostname } = new URL(service.url);
     const socket = connect(Number(port), hostname);
     const answer = new Promise<string>((resolve) => socket.once('data', (chunk) => resolve(String(chunk))));
@@ -250,7 +250,7 @@ describe('a header that overrides method, address or client elsewhere', () => {
 
 describe("a method that is not the document's", () => {
   it.each(operations)(
-    '$title has no TRACE that sends the request back, no OPTIONS that says more than Allow',
+    '$title has no TRACE that echoes the request, and its OPTIONS returns only Allow',
     async ({ examplePath }) => {
       for (const method of ['TRACE', 'OPTIONS']) {
         const { status, text, headers } = await sendRaw(service.url, {

@@ -11,7 +11,7 @@ beforeAll(async () => {
 const order = { partner_name: 'Acme Outdoor', items: [{ product_id: 'PR00001', quantity: 1 }] };
 const ofOrder = JSON.stringify(order).slice(1);
 
-/** Posts a JSON text as it is. */
+/** Posts a JSON text unchanged. */
 const post = (json: string | Buffer, path = '/orders') =>
   service.api.send('POST', path, { headers: { 'content-type': 'application/json' }, body: json });
 
@@ -50,7 +50,7 @@ describe('a body that names properties of every object', () => {
   ])('has no field by inheritance: %s', async (_what, json, missing) => {
     const { status, body } = await post(json);
 
-    // No items at all come first.
+    // An empty list of items is reported first.
     expect(status).toBe(missing ? 422 : 400);
     if (missing) expect((body.detail as { loc: string[] }[]).map(({ loc }) => loc.at(-1))).toEqual(missing);
   });
@@ -109,7 +109,7 @@ describe('a JSON bomb', () => {
     ['a number of a million digits', inOrder('9'.repeat(1_000_000)), 201],
     ['a million digits after the point', inOrder(`0.${'1'.repeat(1_000_000)}`), 201],
     ['an exponent without end', inOrder('1e999999999999'), 201],
-  ])('%s is answered as documented, and leaves the service alive', async (_what, json, status) => {
+  ])('%s gets a documented response, and the service stays alive', async (_what, json, status) => {
     const before = await orders();
 
     expect((await post(json)).status).toBe(status);
@@ -130,7 +130,7 @@ describe('a JSON bomb', () => {
   );
 
   it.each(['NaN', 'Infinity', '01', '0x10', '1_000', '+1', '.5', '1.', "'1'", '1n', 'undefined'])(
-    'a quantity of %s is no JSON',
+    'a quantity of %s is not JSON',
     async (quantity) => {
       const { status, body } = await post(withQuantity(quantity));
 
@@ -142,7 +142,7 @@ describe('a JSON bomb', () => {
     expect((await post(withQuantity(quantity))).status).toBe(201);
   });
 
-  it('the last of two keys counts, whatever the first was', async () => {
+  it('the last of two equal keys counts, for any first value', async () => {
     const { status, body } = await post(`{"partner_name":5,"items":[],"__proto__":1,${ofOrder}`);
 
     expect(status).toBe(201);
@@ -175,7 +175,7 @@ describe('a JSON bomb', () => {
     ['single quotes', "{'items':[]}"],
     ['the fields of a form', 'partner_name=Acme'],
     ['a word', 'undefined'],
-  ])('with %s is no JSON, and creates no order', async (_what, json) => {
+  ])('with %s is not JSON, and creates no order', async (_what, json) => {
     const before = await orders();
 
     const { status, body } = await post(json);
@@ -227,7 +227,7 @@ describe('a JSON bomb', () => {
       expect(await orders()).toBe(before);
     });
 
-    it('reports every such string, and what else is wrong, at once', async () => {
+    it('reports every such string and all other errors at once', async () => {
       const { status, body } = await post(
         String.raw`{"partner_name":"\ud800","customer_reference":"\udfff","items":[{"product_id":"PR00001","quantity":0}]}`,
       );
@@ -240,19 +240,19 @@ describe('a JSON bomb', () => {
       ]);
     });
 
-    it('lists a hundred of more such strings', async () => {
+    it('lists at most a hundred such strings', async () => {
       const { status, body } = await post(`{"x":[${String.raw`"\ud800",`.repeat(50_000)}1],${ofOrder}`);
 
       expect([status, (body.detail as unknown[]).length]).toEqual([422, 100]);
     });
 
-    it('alone, without an object, is no order', async () => {
+    it('alone, without an object, is not an order', async () => {
       const { status, body } = await post(String.raw`"\ud800"`);
 
       expect([status, body.detail]).toMatchObject([422, [{ type: 'dict_type', input: '\ufffd' }]]);
     });
 
-    it('is 422 though another one was used with the Idempotency-Key', async () => {
+    it('is 422 even if another one was used with the Idempotency-Key', async () => {
       const send = (reference: string) =>
         service.api.send('POST', '/orders', {
           headers: { 'content-type': 'application/json', 'idempotency-key': 'surrogates' },
@@ -266,7 +266,7 @@ describe('a JSON bomb', () => {
   });
 
   it.each(operations.filter(({ hasBody, needsKey, method }) => !hasBody && needsKey && method === 'POST'))(
-    '$title takes no body: one that comes all the same is not looked at',
+    '$title takes no body, and ignores one that is sent',
     async ({ examplePath }) => {
       const { status } = await post('['.repeat(10_000), examplePath);
 

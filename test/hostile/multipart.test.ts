@@ -22,7 +22,7 @@ const send = (body: string | Buffer, contentType?: string) =>
 
 const malformed = { detail: 'Malformed multipart body.' };
 const good = [partnerPart(), filePart()];
-/** The wrong entries of a 422. */
+/** The errors of a 422. */
 const entries = (body: { detail: { type: string; loc: string[] }[] }) =>
   body.detail.map(({ type, loc }) => `${type} ${loc.join('.')}`);
 
@@ -79,7 +79,7 @@ describe('parts that are repeated, nested, misnamed or missing', () => {
       [partnerPart(), filePart(), filePart(), filePart()],
       ['repeated body.file', 'repeated body.file'],
     ],
-  ])('refuses %s', async (_what, parts, wrong) => {
+  ])('rejects %s', async (_what, parts, wrong) => {
     const { status, body } = await send(formBody(parts));
 
     expect({ status, wrong: entries(body) }).toEqual({ status: 422, wrong });
@@ -126,7 +126,7 @@ describe('parts that are repeated, nested, misnamed or missing', () => {
         filePart(),
       ],
     ],
-  ])('takes a form with %s', async (_what, parts) => {
+  ])('accepts a form with %s', async (_what, parts) => {
     const { status } = await send(formBody(parts));
 
     expect(status).toBe(201);
@@ -134,7 +134,7 @@ describe('parts that are repeated, nested, misnamed or missing', () => {
   });
 });
 
-describe('too much of something', () => {
+describe('too many or too large parts', () => {
   const malformedOr413 = [400, 413];
 
   it.each<[string, RawPart[], number]>([
@@ -149,14 +149,14 @@ describe('too much of something', () => {
     ['a field of 2 MiB', [fieldPart('x', Buffer.alloc(2 * 1024 * 1024, 'x')), ...good], 201],
     ['a partner_name of 2 MiB', [partnerPart('x'.repeat(2 * 1024 * 1024)), filePart()], 422],
     ['a partner_name before 64 KiB of blanks', [partnerPart(`Acme${' '.repeat(65_536)}`), filePart()], 422],
-  ])('answers a form with %s as documented', async (_what, parts, expected) => {
+  ])('a form with %s gets a documented response', async (_what, parts, expected) => {
     const { status } = await send(formBody(parts));
 
     expect(status).toBe(expected);
     expect([201, 422, ...malformedOr413]).toContain(status);
   });
 
-  it('refuses parts without end that are no file, once they have more than their share', async () => {
+  it('rejects endless parts that are not a file as soon as they exceed their limit', async () => {
     const small = await startTestService({ uploadBytesMax: 1_000 });
     const junk = Array.from({ length: 50 }, () => fieldPart('x', Buffer.alloc(60_000, 'x')));
 
@@ -189,7 +189,7 @@ describe('boundaries', () => {
       formType,
       `${form}--${boundary}\r\nContent-Disposition: form-data; name="file"\r\n\r\nx`,
     ],
-  ])('%s are taken', async (_what, contentType, body) => {
+  ])('%s are accepted', async (_what, contentType, body) => {
     expect((await send(body, contentType)).status).toBe(201);
   });
 
@@ -206,7 +206,7 @@ describe('boundaries', () => {
     ['are of another case', formType, formWith(boundary.toUpperCase())],
     ['are named in a header that is broken', `multipart/form-data; boundary="${boundary}`, form],
     ['hold a backslash at their end', 'multipart/form-data; boundary="a\\"', form],
-  ])('that %s are refused', async (_what, contentType, body) => {
+  ])('that %s are rejected', async (_what, contentType, body) => {
     const { status, body: answer } = await send(body, contentType);
 
     expect({ status, answer: answer as unknown }).toEqual({ status: 400, answer: malformed });
@@ -229,9 +229,9 @@ describe('boundaries', () => {
   });
 
   it.each(['X', ' ', '-', '-x', '\r', '\rx', '\n'])(
-    'in the content, and %j after them, make the form ambiguous: it is refused, not cut',
+    'in the content, followed by %j, make the form ambiguous: it is rejected, not truncated',
     async (after) => {
-      // An empty line ends what could be the head of a part.
+      // An empty line ends a possible header of a part.
       for (const rest of ['LAMP-1,Lamp,1\n', 'LAMP-1,Lamp,1\r\n\r\nMAT-1,Mat,1\n']) {
         const csv = `${goodCsv}\r\n--${boundary}${after}\n${rest}`;
 
@@ -246,7 +246,7 @@ describe('boundaries', () => {
     },
   );
 
-  it('before an epilogue with a file in it that does not come at once end the form all the same', async () => {
+  it('end the form before a delayed epilogue with a file in it', async () => {
     const epilogue = formBody([fieldPart('x', 'x'), filePart('x'.repeat(500_000)), partnerPart('Another')]);
 
     for (const body of [formBody(good), formBody([filePart()])]) {
@@ -261,7 +261,7 @@ describe('boundaries', () => {
     ['at the beginning of a content, and a part after it', `\r\n\r\n--${boundary}\r\nx`],
     ['within a head', `\r\n--${boundary}\r\n\r\nx`],
     ['at the end of a head', `\r\n--${boundary}--\r\n`],
-  ])('%s make the form ambiguous: it is refused, and ends', async (_what, text) => {
+  ])('%s make the form ambiguous: it is rejected, and ends', async (_what, text) => {
     const head = `--${boundary}\r\nContent-Disposition: form-data; name="x"; filename="x.csv"`;
     const rest = formBody(good).toString();
 
@@ -323,7 +323,7 @@ describe('file names', () => {
     ['__proto__.csv', '__proto__.csv'],
     [`${'x'.repeat(10_000)}.csv`, `${'x'.repeat(10_000)}.csv`],
     [`${'../'.repeat(3_000)}x.csv`, 'x.csv'],
-  ])('%j are stored safely, or refused', async (name, kept) => {
+  ])('%j are stored safely, or rejected', async (name, kept) => {
     const { status, body } = await upload(quoted(name));
 
     expect(kept === undefined ? [400, 422] : [201]).toContain(status);
@@ -342,7 +342,7 @@ describe('file names', () => {
     ["UTF-8''%zz.csv", undefined],
     ['UTF-8', undefined],
     ["base64''Li4vYi5jc3Y=", undefined],
-  ])('in the extended form, %j, are stored safely, or refused', async (extended, kept) => {
+  ])('in the extended form, %j, are stored safely, or rejected', async (extended, kept) => {
     const { status, body } = await upload(`filename*=${extended}`);
 
     expect([201, 400, 422]).toContain(status);
@@ -352,7 +352,7 @@ describe('file names', () => {
     }
   });
 
-  it('with a raw NUL or line break break the form', async () => {
+  it('with a raw NUL or line break make the form malformed', async () => {
     for (const character of ['\0', '\n', '\r', '\r\nX-Header: x']) {
       const { status } = await upload(`filename="a${character}b.csv"`);
 

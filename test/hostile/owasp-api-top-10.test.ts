@@ -6,7 +6,7 @@ const project = join(__dirname, '../..');
 const list = readFileSync(join(__dirname, 'owasp-api-top-10.md'), 'utf8');
 const entries = list.split(/^## /m).slice(1);
 
-/** The titles of a test file, as they are written. */
+/** The titles in the source text of a test file. */
 function titlesOf(file: string): Set<string> {
   const titles = new Set<string>();
   const collect = (node: ts.Node): void => {
@@ -32,11 +32,11 @@ describe('the checklist of the OWASP API Security Top 10', () => {
       Array.from({ length: 10 }, (_, at) => `API${at + 1}:2023`),
     );
     for (const entry of entries) expect(entry).toMatch(/^- `test\/.+\.test\.ts`/m);
-    // No line of tests is written so that it is not looked at.
+    // Every line with tests is checked.
     expect(references).toHaveLength(list.split('\n').filter((line) => line.startsWith('- ')).length);
   });
 
-  it.each(references)('names tests that are in $file', ({ file, titles }) => {
+  it.each(references)('names only existing tests of $file', ({ file, titles }) => {
     expect(existsSync(join(project, file))).toBe(true);
     const written = titlesOf(file);
 

@@ -8,17 +8,17 @@ import { priceWords } from '../../src/feed-format/detect/detect-price';
 import { startTestService, type TestService } from '../support/service';
 
 /**
- * Every regular expression that is applied to a text of a caller must take time in proportion to that text's length. What
- * recheck says of each is a proof, or comes with the text that takes longer.
+ * Every regular expression that is applied to a text of a caller must take linear time. For each one, recheck returns a proof, or
+ * a text that takes longer.
  */
 const src = join(__dirname, '../../src');
 
 interface Expression {
-  /** Where it stands. */
+  /** Its location. */
   place: string;
   pattern: string;
   flags: string;
-  /** How long the text can be that it is held against. */
+  /** Maximum length of the texts that it is applied to. */
   maxLength?: number;
 }
 
@@ -54,10 +54,10 @@ function patternsOf(node: unknown, place = '#'): Expression[] {
   );
 }
 
-/** The validator compiles them as they are. */
+/** Expressions that the validator compiles from the document. */
 const inDocument = patternsOf(document);
 
-/** Those that are put together elsewhere. */
+/** Expressions composed elsewhere. */
 const grammars: Expression[] = [
   ...feedColumns.flatMap((column) =>
     'grammar' in column ? [{ place: column.name, pattern: column.grammar, flags: '' }] : [],
@@ -72,12 +72,12 @@ describe('a regular expression takes time in proportion to the text', () => {
   it.each(all.filter(({ maxLength }) => maxLength === undefined))(
     'in $place: $pattern',
     ({ pattern, flags }) => {
-      // Of one that is not safe, it has the text that shows it.
+      // For an unsafe one, the result contains an attack text.
       expect(checkSync(pattern, flags, { timeout: null })).toMatchObject({ status: 'safe' });
     },
   );
 
-  // The validator looks at all rules of a text, so that what is too long is cut before it gets there.
+  // The validator checks all rules of a text, so longer texts are cut before it.
   it.each(all.filter(({ maxLength }) => maxLength !== undefined))(
     'in $place: $pattern, or in quadratic time for at most $maxLength characters',
     ({ pattern, flags, maxLength }) => {
@@ -89,7 +89,7 @@ describe('a regular expression takes time in proportion to the text', () => {
     },
   );
 
-  it('in source, document and grammars, where all of them are found', () => {
+  it('the scan finds all expressions of source, document and grammars', () => {
     expect(inSource.length).toBeGreaterThan(30);
     expect(inDocument.length).toBeGreaterThan(10);
     const places = grammars.map(({ place }) => place);
@@ -97,7 +97,7 @@ describe('a regular expression takes time in proportion to the text', () => {
     expect(places).toEqual(['price', 'currency', 'shared/key-format.ts', ...words]);
   });
 
-  it('also when it is made at run time, of those alone or of an escaped name', () => {
+  it('expressions made at run time consist only of these, or of an escaped name', () => {
     const made = files.flatMap((file) =>
       nodesOf(file)
         .filter(
@@ -118,7 +118,7 @@ describe('a regular expression takes time in proportion to the text', () => {
   });
 });
 
-/** How many times as long the second takes as the first; the least of some tries each, for the noise. */
+/** Ratio of the time of the second to the first; the minimum of several tries each, because of noise. */
 async function timesAsLong(
   harmless: () => Promise<unknown>,
   hostile: () => Promise<unknown>,
@@ -134,7 +134,7 @@ async function timesAsLong(
   return least[1]! / least[0]!;
 }
 
-describe('a text made for backtracking takes no longer than another of its length', () => {
+describe('a text that causes backtracking takes no longer than another of its length', () => {
   let service: TestService;
   beforeAll(async () => {
     service = await startTestService();

@@ -8,7 +8,7 @@ beforeAll(async () => {
   service = await startTestService({ webhooks: 'to any address' });
 });
 
-/** A response as it is sent: a parsed one has lost digits. */
+/** The raw text of a response: parsing loses digits. */
 async function send(path: string, init?: { body: unknown; headers?: object }): Promise<string> {
   const response = await fetch(`${service.url}${path}`, {
     headers: { 'x-api-key': testKey, 'content-type': 'application/json', ...init?.headers },

@@ -10,7 +10,7 @@ beforeAll(async () => {
 
 const form = formBody([partnerPart(), filePart()]);
 
-/** Announces a body, and sends it only when it is asked for. @returns the answer, and whether it was asked for */
+/** Announces a body, and sends it only after 100 Continue. @returns the response, and whether the body was requested */
 function announce(
   path: string,
   body: string | Buffer,

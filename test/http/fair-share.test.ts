@@ -12,7 +12,7 @@ beforeEach(
     void Object.assign(transferRules, {
       lookMilliseconds: 10,
       patienceMilliseconds: 300,
-      // None is slow.
+      // No transfer counts as slow.
       sampleMilliseconds: 60_000,
     }),
 );
@@ -20,7 +20,7 @@ afterEach(() => void Object.assign(transferRules, normal));
 
 const evicted = { status: 408, body: { detail: 'The request took too long to arrive.' } };
 
-/** An upload or inspection that stops in its file. */
+/** An upload or inspection that stalls in its file. */
 interface SlowUpload {
   finish: () => Promise<ApiResponse>;
   response?: ApiResponse;

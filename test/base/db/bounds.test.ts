@@ -25,11 +25,11 @@ let address: DatabaseAddress;
 beforeAll(async () => {
   const test = await createTestDatabase();
   ({ address, db: observer } = test);
-  // The default: PostgreSQL looks after a client when its statement has ended.
+  // The default: PostgreSQL checks the client connection only when a statement has ended.
   await observer.raw(`alter database ${address.database!} set client_connection_check_interval = 0`);
 });
 
-/** The statements of the database that wait for a lock. */
+/** The statements that wait for a lock in the database. */
 async function waiting(): Promise<string[]> {
   const { rows } = await observer.raw<{ rows: { query: string }[] }>(
     "select query from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
@@ -37,7 +37,7 @@ async function waiting(): Promise<string[]> {
   return rows.map(({ query }) => query);
 }
 
-/** Keeps everyone from the products during `work`. */
+/** Locks the products exclusively during `work`. */
 function whileLocked<T>(work: () => Promise<T>): Promise<T> {
   return observer.transaction(async (trx) => {
     await trx.raw('lock table products in access exclusive mode');

@@ -33,7 +33,7 @@ beforeAll(async () => {
   await server.start();
 });
 
-/** Passes connections on to a port, and notes what the first packet of each asks for. */
+/** Forwards connections to a port, and records the first packet of each. */
 async function watchPort(port: number): Promise<{ port: number; asked: (string | undefined)[] }> {
   const asked: (string | undefined)[] = [];
   const sockets = new Set<Socket>();
@@ -57,7 +57,7 @@ async function watchPort(port: number): Promise<{ port: number; asked: (string |
   return { port: (front.address() as AddressInfo).port, asked };
 }
 
-/** Has a pool cancel a statement that takes too long. @returns when the server works on it no more */
+/** Cancels a slow statement of a pool. @returns when the server has stopped it */
 async function cancelOne(connectionString: string): Promise<void> {
   const db = openDatabase(
     { connectionString },
@@ -77,7 +77,7 @@ async function cancelOne(connectionString: string): Promise<void> {
 }
 
 describe('a statement that times out', () => {
-  it('is cancelled over TLS with verification, as its connection', async () => {
+  it('is cancelled over TLS with verification, if its connection uses that', async () => {
     const { port, asked } = await watchPort(tcpPort);
 
     await cancelOne(
@@ -87,7 +87,7 @@ describe('a statement that times out', () => {
     expect(asked).toEqual(['SSLRequest', 'SSLRequest']);
   });
 
-  it('is cancelled over TLS with direct negotiation, as its connection', async () => {
+  it('is cancelled over TLS with direct negotiation, if its connection uses that', async () => {
     const { port, asked } = await watchPort(tcpPort);
 
     await cancelOne(
@@ -97,7 +97,7 @@ describe('a statement that times out', () => {
     expect(asked).toEqual([undefined, undefined]);
   });
 
-  it('is cancelled without TLS, as its connection', async () => {
+  it('is cancelled without TLS, if its connection uses none', async () => {
     await server.write('pg_hba.conf', 'local all all trust\nhost all all all trust\n');
     await server.ask('select pg_reload_conf()', 'postgres');
     const { port, asked } = await watchPort(tcpPort);
@@ -107,7 +107,7 @@ describe('a statement that times out', () => {
     expect(asked.at(-1)).toBe('CancelRequest');
   });
 
-  // jest.config.mjs says so when it is left out.
+  // jest.config.mjs reports when this is skipped.
   (hasPgBouncer ? it : it.skip)('is cancelled through a PgBouncer that requires TLS', async () => {
     const pooler = await startPgBouncer(server.address, 2, {
       port: await closedPort(),

@@ -23,7 +23,7 @@ beforeAll(async () => {
 const theError = (error: unknown) => error;
 
 describe('a pool with a statement timeout', () => {
-  it('cancels a statement after it, and executes the next one on another connection', async () => {
+  it('cancels a statement after the timeout, and executes the next one on another connection', async () => {
     const error = await db.raw('select pg_sleep(2)').then(() => 'no error', theError);
 
     expect(isDatabaseUnavailable(error)).toBe(true);
@@ -37,7 +37,7 @@ describe('a pool with a statement timeout', () => {
       'written',
       (client) => pipeline(Readable.from(['1']), client.query(copyFrom('copy written from stdin'))),
     ],
-  ])('sets no timer for a stream that is %s: nothing would clear it', async (_what, stream) => {
+  ])('sets no timer for a stream that is %s, because nothing would clear it', async (_what, stream) => {
     const set = jest.spyOn(global, 'setTimeout');
 
     await db

@@ -17,7 +17,7 @@ async function definitions(db: Knex): Promise<Record<string, string>> {
 
 describe('src/base/db/functions', () => {
   it('contains the functions of a migrated schema, text for text', async () => {
-    // Not the template: on Citus, that one has the functions of distributed products.
+    // Not the template: on Citus, it contains the functions of distributed products.
     const db = openDatabase(await createEmptyDatabase(), { applicationName: 'test', connectionsMax: 2 });
     afterFile(() => db.destroy());
     await migrateToLatest(db);

@@ -1,7 +1,7 @@
 import * as keepRuns from '../../../migrations/20261127040000_keep_runs_from_their_request';
 import { createTestDatabase } from '../../support/databases';
 
-it('makes the queue of jobs one of runs, also what release 1.2.0 has queued, and can be rolled back', async () => {
+it('converts the queue of jobs, as release 1.2.0 wrote it, to a queue of runs, and can be rolled back', async () => {
   const { db } = await createTestDatabase();
   await keepRuns.down(db);
   const [partner] = await db<object>('partners').insert({ partner_name: 'Acme' }, ['partner_id']);
@@ -79,7 +79,7 @@ it('makes the queue of jobs one of runs, also what release 1.2.0 has queued, and
   ]);
 
   await keepRuns.down(db);
-  // What was in the queue of release 1.2.0 is in this one now.
+  // The queue of release 1.2.0 is now in this one.
   const isMoved = { queued_at: at(2), run_requested_at: at(2), run_partner_id: 1, attempts_left: 5 };
   expect(await jobs()).toEqual(
     before.map((job) => ('job_id' in job && job.job_id === ofLastRelease ? { ...job, ...isMoved } : job)),

@@ -67,7 +67,7 @@ async function openEmpty(encoding?: string): Promise<Database> {
   return open(await createEmptyDatabase(encoding));
 }
 
-/** The tables of the schema, those that knex keeps for itself left out. */
+/** The tables of the schema, except the tables of knex. */
 async function tables(db: Database): Promise<string[]> {
   const names: string[] = await db('pg_tables').where('schemaname', 'public').pluck('tablename');
   return names.filter((name) => !name.includes('migrations')).sort();
@@ -88,7 +88,7 @@ async function schema(db: Database): Promise<string[]> {
   return rows.map(({ line }) => line);
 }
 
-/** The names of the migrations that have run, in their order. */
+/** The names of the executed migrations, in order. */
 async function migrationsRun(db: Database): Promise<string[]> {
   const names = (table: string): Promise<string[]> => db(table).orderBy('id').pluck('name');
   return [...(await names('knex_migrations')), ...(await names('schema_migrations'))];
@@ -120,7 +120,7 @@ describe('migrateToLatest', () => {
   it('builds the indexes of a table with products concurrently, without a wait for its own lock', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
-    // The later one needs what the earlier one adds.
+    // The second index needs a column of the first migration.
     const undone = ['20261123010000_prepare_products', '20261123080000_count_partners'];
     await countPartners.down(db);
     await prepareProducts.down(db);
@@ -167,7 +167,7 @@ describe('migrateToLatest', () => {
   describe('after a process died during its migration', () => {
     const isLocked = (db: Database): Promise<number[]> => db('knex_migrations_lock').pluck('is_locked');
 
-    it('before the first migration, makes all', async () => {
+    it('before the first migration, the next start executes all', async () => {
       const db = await openEmpty();
       await migrateToLatest(db);
       await rollBack(db);
@@ -179,7 +179,7 @@ describe('migrateToLatest', () => {
       expect(await isLocked(db)).toEqual([0]);
     });
 
-    it('after the last migration, starts', async () => {
+    it('after the last migration, the next start succeeds', async () => {
       const db = await openEmpty();
       await migrateToLatest(db);
       await db('knex_migrations_lock').update({ is_locked: 1 });
@@ -230,7 +230,7 @@ describe('migrateToLatest', () => {
   });
 
   describe('a database that is not UTF-8', () => {
-    it.each(['SQL_ASCII', 'LATIN1'])('is rejected with a readable text, unchanged: %s', async (encoding) => {
+    it.each(['SQL_ASCII', 'LATIN1'])('is rejected with a readable message, unchanged: %s', async (encoding) => {
       const db = await openEmpty(encoding);
 
       await expect(migrateToLatest(db)).rejects.toThrow(
@@ -245,7 +245,7 @@ describe('migrateToLatest', () => {
 
 const [addNote, dropNote] = ['29990101000000_add_note', '29990201000000_drop_note'];
 
-/** A version that has expanded the schema, and one that has made the contract step for it. */
+/** A version with an expand step, and a later one with the contract step for it. */
 const expanded: KnownSchema = {
   version: '99.1.0',
   migrations: {
@@ -271,10 +271,10 @@ const contracted: KnownSchema = {
 };
 
 describe('distributed products', () => {
-  it('refuse a migration, and say how to make it', async () => {
+  it('refuse a migration, and the message says how to migrate', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
-    // Where products are distributed, the local table has this name.
+    // With distributed products, the local table has this name.
     await db.raw('create table products_local (like products)');
 
     expect(await migrateToLatest(db)).toEqual([]);

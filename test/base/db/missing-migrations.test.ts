@@ -28,7 +28,7 @@ describe('missingMigrations', () => {
     expect(await db('pg_tables').where('schemaname', 'public').pluck('tablename')).toEqual([]);
   });
 
-  it('lists none after a migration, nor those of a newer version', async () => {
+  it('lists none after a migration, and ignores migrations of a newer version', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
 
@@ -42,7 +42,7 @@ describe('missingMigrations', () => {
     expect(await missingMigrations(db)).toEqual([]);
   });
 
-  it('lists those that an older version did not have', async () => {
+  it('lists the migrations that an older version did not have', async () => {
     const db = await openEmpty();
     await migrateToLatest(db);
     await db('schema_migrations').where('name', ours.at(-1)!).delete();
@@ -81,7 +81,7 @@ describe('waitForMigrations', () => {
     expect(onWait.mock.calls).toEqual([[ours]]);
   });
 
-  it('ends by the signal, with its reason', async () => {
+  it('stops waiting when the signal is aborted, with its reason', async () => {
     const db = await openEmpty();
     const stopping = new AbortController();
     const waiting = waitForMigrations(db, () => stopping.abort(), stopping.signal);

@@ -1,7 +1,7 @@
 import * as nameCollections from '../../../migrations/20261126010000_name_collections';
 import { createTestDatabase } from '../../support/databases';
 
-it('counts feeds and sources of before as without a collection unless their mode is replace, and can be rolled back', async () => {
+it('gives earlier feeds and sources no collection unless their mode is replace, and can be rolled back', async () => {
   const { db } = await createTestDatabase();
   await nameCollections.down(db);
   const [partner] = await db('partners').insert({ partner_name: 'Acme' }, ['partner_id']);
@@ -27,7 +27,7 @@ it('counts feeds and sources of before as without a collection unless their mode
   await insertSource('c', { mode: 'update', collection: 'winter' });
 
   await nameCollections.up(db);
-  // As release 1.2.0 does during an upgrade.
+  // Release 1.2.0 does this during an upgrade.
   await insertFeed('c');
   const first = await stored();
   await nameCollections.up(db);

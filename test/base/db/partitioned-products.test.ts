@@ -13,12 +13,12 @@ import { startTestService, type TestService } from '../../support/service';
 
 const dump = readFileSync(join(__dirname, 'partitioned-products.sql'), 'utf8');
 
-/** Restores the dump in place of what is in the database, and migrates it. */
+/** Replaces the content of the database by the dump, and migrates it. */
 async function restore(address: DatabaseAddress): Promise<DatabaseAddress> {
   const client = new Client(address);
   await client.connect();
   await client.query(`drop schema public cascade; create schema public; ${dump}`);
-  // The dump is of the database alone.
+  // The dump contains one database only.
   await client.query('update public.feeds set raw_file_removed_at = now()');
   await client.end();
   const db = openDatabase(address, { applicationName: 'migration', connectionsMax: 2 });
@@ -61,13 +61,13 @@ async function list(path: string, { api }: TestService = service): Promise<strin
 
 const ofAcme = '/products?partner_name=Acme%20Outdoor&sort_by=price&order=asc';
 const ofNorthwind = '/products?partner_name=Northwind&sort_by=price&order=asc';
-/** Before the third feed, which has changed the price of the lamp. */
+/** The time before the third feed, which changed the price of the lamp. */
 const past = '/products?partner_name=Acme%20Outdoor&as_of=2026-11-25T16:01:11Z';
 
 const expectNothingBroken = async () =>
   expect(await findBroken({ ...service, apis: [service.api] })).toEqual([]);
 
-// Each test continues with the products that the one before has left.
+// Each test continues with the products of the one before.
 describe('products in partitions that an earlier version has made', () => {
   it('stay in their partitions when the schema is migrated', async () => {
     expect(await countPartitions(service)).toBe(4);
@@ -80,7 +80,7 @@ describe('products in partitions that an earlier version has made', () => {
     ]);
   });
 
-  it('are found by filter, order, word and moment, and counted by value', async () => {
+  it('are found by filter, order, search and time, and counted by value', async () => {
     expect(await list('/products?brand=Fjord')).toEqual([
       'PR00005 BOOT-1 129',
       'PR00003 MAT-1 59',

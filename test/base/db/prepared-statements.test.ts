@@ -21,10 +21,10 @@ import { closedPort } from '../../support/network';
 import { hasKeepingPgBouncer, hasPgBouncer, startPgBouncer, type PgBouncer } from '../../support/pgbouncer';
 import { postgresVersions, TestServer } from '../../support/replicas';
 
-/** How connections reach PostgreSQL. */
+/** A way to connect to PostgreSQL. */
 type Way = 'directly' | 'through a pooler that passes names on' | 'through a pooler that keeps them';
 
-/** Sessions behind a pooler: fewer than its clients. */
+/** Number of sessions behind a pooler: fewer than its clients. */
 const sessions = 3;
 const clients = 8;
 
@@ -34,7 +34,7 @@ const choices: Record<Way, string> = {
   'through a pooler that keeps them': 'statements are prepared: the pooler keeps them',
 };
 
-/** What this machine can test. */
+/** Servers and poolers that are available on this machine. */
 const ways = (Object.keys(choices) as Way[]).filter(
   (way) =>
     way === 'directly' || (way === 'through a pooler that keeps them' ? hasKeepingPgBouncer : hasPgBouncer),
@@ -54,7 +54,7 @@ async function addressOf(way: Way): Promise<DatabaseAddress> {
   return { ...server.address, ...address };
 }
 
-/** Opens a pool as that of the requests. `said`: what it logs. */
+/** Opens a pool like the request pool. `said`: its log messages. */
 function openPool(
   address: DatabaseAddress,
   {
@@ -76,7 +76,7 @@ function openPool(
 
 const look = sql`select number, note from numbers where number in (${7}, ${8})`;
 
-/** Reads on all connections at once until `work` is done, and once more. */
+/** Reads on all connections concurrently until `work` is done, and once more. */
 async function readDuring(
   db: Database,
   work: () => Promise<unknown> = () => Promise.resolve(),
@@ -95,7 +95,7 @@ async function readDuring(
   await Promise.all(readers);
 }
 
-/** Names of the prepared statements of every session of the pool, which must not be in use. */
+/** Lists the prepared statements of every session of the pool, which must be idle. */
 async function preparedNames(db: Database, count: number): Promise<string[]> {
   const names: string[] = [];
   const collect = (left: number): Promise<void> =>
@@ -107,7 +107,7 @@ async function preparedNames(db: Database, count: number): Promise<string[]> {
   return names;
 }
 
-/** Looks up products and reads pages, each several times. @returns the largest number of products that each has read */
+/** Looks up products and reads pages, each several times. @returns the maximum number of products per page */
 async function rowsReadBy(db: Database): Promise<Record<string, number>> {
   const countReads = async () => {
     await db.raw('select pg_stat_force_next_flush()');
@@ -152,7 +152,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       ({ db, said } = openPool(address));
     });
 
-    it('connections find out whether statements are kept, and say so once', async () => {
+    it('connections detect whether statements are kept, and log it once', async () => {
       await readDuring(db);
 
       expect(said).toEqual([choices[way]]);
@@ -175,7 +175,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       expect(said).toEqual([choices[way]]);
     });
 
-    it('statements of a transaction have no names: a failed one would end it', async () => {
+    it('statements of a transaction have no names, because a failed one would end it', async () => {
       const statement = sql`select note from numbers where number = ${7} and true`;
       const names = await db.transaction(async (trx) => {
         expect(await queryRows(trx, statement, true)).toEqual([{ note: 'seven' }]);
@@ -185,7 +185,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       expect(names).toEqual([]);
     });
 
-    it('a setting decides without a look', async () => {
+    it('a setting decides without detection', async () => {
       const off = openPool(address, { preparesStatements: false });
       await readDuring(off.db);
       expect(off.said).toEqual(['statements are not prepared: DATABASE_PREPARED_STATEMENTS is off']);
@@ -194,7 +194,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       const on = openPool(address, { preparesStatements: true });
       for (let time = 1; time <= 10; time++) await readDuring(on.db);
       const said = ['statements are prepared: DATABASE_PREPARED_STATEMENTS is on'];
-      // It was wrong, and no read has failed.
+      // The setting was wrong, and no read has failed.
       if (way === 'through a pooler that passes names on') said.push(choices[way]);
       expect(on.said).toEqual(said);
     });
@@ -203,7 +203,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
   (hasKeepingPgBouncer ? describe : describe.skip)('a pooler whose settings change', () => {
     const change = (pooler: PgBouncer, count: number) => pooler.ask(`set max_prepared_statements = ${count}`);
 
-    it('breaks no read when it ceases to keep them, or begins', async () => {
+    it('breaks no read when it stops or starts keeping statements', async () => {
       const pooler = await startPooler(200);
       const address = { ...server.address, ...pooler.address };
       const finding = openPool(address);
@@ -216,13 +216,13 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
         await readDuring(always.db, () => change(pooler, count));
       }
 
-      // Whether the last ones fail depends on the sessions that the pooler gives them.
+      // Whether the last ones fail depends on the sessions that the pooler assigns.
       const kept = choices['through a pooler that keeps them'];
       const lost = choices['through a pooler that passes names on'];
       expect(finding.said.slice(0, 2)).toEqual([kept, lost]);
     });
 
-    it('breaks no read when it ends a connection for a name that it does not know', async () => {
+    it('breaks no read when it closes a connection because of an unknown name', async () => {
       const pooler = await startPooler(200);
       await change(pooler, 0);
       const address = { ...server.address, ...pooler.address };
@@ -274,7 +274,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
     expect(said).toEqual([choices.directly, choices['through a pooler that passes names on']]);
   });
 
-  it('are not used where it cannot be found out whether they are kept', async () => {
+  it('are not used if detection fails', async () => {
     await server.ask(`
       create role unclear login in role pg_read_all_data;
       create schema unclear;
@@ -298,7 +298,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       return rows.map((row) => row['QUERY PLAN']).join('\n');
     }
 
-    it('of a table that has grown are made again, also before its rows are committed', async () => {
+    it('of a table that has grown are replaced, also before its rows are committed', async () => {
       const { db } = openPool(server.address, { connectionsMax: 1 });
       await server.ask(`
         create table grown (number bigint primary key) with (autovacuum_enabled = off);
@@ -320,7 +320,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       await loader.end();
 
       expect(plan).toMatch(/Index (Only )?Scan|Bitmap/);
-      // Its rows are counted once they can be seen, as soon as the loader's session has reported them.
+      // Its rows are counted when they are visible, as soon as the loader's session has reported them.
       const rows = raw("select reltuples as rows from pg_class where relname = 'grown'");
       await eventually('the table is analyzed again', async () => {
         await analyzeGrownTables(db);
@@ -329,7 +329,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       expect(await analyzeGrownTables(db)).toEqual([]);
     });
 
-    it('of a look-up and a page read few rows, however their partners differ', async () => {
+    it('of a look-up and a page read few rows, for partners of any size', async () => {
       const database = 'skewed';
       await server.ask(`create database ${database}`);
       const address = { ...server.address, database };
@@ -338,7 +338,7 @@ describe.each(postgresVersions)('on $version', ({ bin }) => {
       await migrating.destroy();
       const filling = new Client(address);
       await filling.connect();
-      // Of its partners, one has 60 % of the products, and forty have ten each.
+      // One partner has 60 % of the products, and forty partners have ten each.
       await fillCatalog(20_000, (sql) => filling.query(sql));
       await filling.end();
 

@@ -30,12 +30,12 @@ async function expectDisabled(watched: WatchedReplica, reason: RegExp): Promise<
   expect(await place(watched)).toBe('primary');
 }
 
-/** Has a server write some 100 KB. */
+/** Makes a server write about 100 KB of WAL. */
 const write = (server: TestServer, table: string) =>
   server.ask(`create table ${table} as select number from generate_series(1, 3000) as number`);
 
 describe('a replica', () => {
-  it('is read while its lag is less than a read allows', async () => {
+  it('is read while its lag is below the maximum of the read', async () => {
     const watched = watch();
     await isRead(watched);
 
@@ -43,7 +43,7 @@ describe('a replica', () => {
     expect(await watched.reads(0, placeOf)).toBe('primary');
   });
 
-  it('is not read beyond the maximum lag: it is cut off, and has replayed all that it received', async () => {
+  it('is not read beyond the maximum lag: disconnected from WAL, it has replayed everything it received', async () => {
     const { primary, replica } = postgres;
     const watched = watch({ lagSeconds: 2 });
     await isRead(watched);
@@ -62,7 +62,7 @@ describe('a replica', () => {
     expect(watched.said.at(-1)).toBe('replica enabled');
   });
 
-  it('is not read when its lag is unknown, because the primary does not answer', async () => {
+  it('is not read when its lag is unknown because the primary does not respond', async () => {
     const watched = watch({ lagSeconds: 2 });
     await isRead(watched);
     postgres.primary.signal('SIGSTOP');
@@ -74,7 +74,7 @@ describe('a replica', () => {
     await isRead(watched);
   });
 
-  it('has a failed read repeated on the primary', async () => {
+  it('a failed read is repeated on the primary', async () => {
     const watched = watch();
     await isRead(watched);
     const places: [string, boolean][] = [];
@@ -117,7 +117,7 @@ describe('a replica', () => {
     expect(await place(watched)).toBe('replica');
   });
 
-  it('that freezes with reads on all connections has them repeated on the primary', async () => {
+  it('that freezes with reads on all connections: the reads are repeated on the primary', async () => {
     const watched = watch({ connections: 5 });
     await isRead(watched);
     await Promise.all(Array.from({ length: 5 }, () => place(watched)));
@@ -139,11 +139,11 @@ describe('a replica', () => {
 });
 
 describe('a server that is not a replica of the database is not read', () => {
-  it('if it is the database itself', async () => {
+  it('if it is the primary itself', async () => {
     await expectDisabled(watchReplica(postgres.primary, postgres.primary), /it is a primary/);
   });
 
-  it('if it is another database of the replica', async () => {
+  it('if it is another database on the replica', async () => {
     await expectDisabled(watch({ replicaDatabase: 'postgres' }), /it has .*; the primary has .*/);
   });
 
@@ -176,7 +176,7 @@ describe('a server that is not a replica of the database is not read', () => {
       await expectDisabled(ofPromoted, /it is a primary/);
       await expectDisabled(ofOther, anotherTimeline(2, 1));
       await isRead(watchReplica(promoted, other));
-      // An account without rights learns of the timeline with a checkpoint.
+      // A database user without privileges sees the timeline only after a checkpoint.
       const ofReader = watchReplica(promoted, other, { user: 'reader' });
       await expectDisabled(ofReader, anotherTimeline(1, 2));
       await promoted.ask('checkpoint');
@@ -185,7 +185,7 @@ describe('a server that is not a replica of the database is not read', () => {
       await isRead(ofReader);
     });
 
-    it('if it follows the old primary, although its position is not lower', async () => {
+    it('if it follows the old primary, even if its position is not lower', async () => {
       await promoted.promote();
       await write(postgres.primary, 'lost');
       await caughtUp(postgres.primary, other);
@@ -196,7 +196,7 @@ describe('a server that is not a replica of the database is not read', () => {
     });
   });
 
-  it('if it is ahead of its primary, which was restored, also after the primary has written as much', async () => {
+  it('if it is ahead of its restored primary, even after the primary has written as much', async () => {
     postgres = await startReplicatedPostgres();
     await postgres.primary.stop();
     const restored = await postgres.primary.copy();

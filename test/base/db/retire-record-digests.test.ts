@@ -40,7 +40,7 @@ describe('a database of release 1.2.0', () => {
     expect(await db('record_digests').select()).toEqual([]);
   });
 
-  it('is migrated once a run of that release in progress has ended, without a deadlock', async () => {
+  it('is migrated after a run of that release in progress has ended, without a deadlock', async () => {
     const db = await openAsRelease();
     const run = await db.transaction();
     await run.raw('select block_number from record_digests for update');

@@ -5,7 +5,7 @@ import { createTestDatabase } from '../../support/databases';
 import { project } from '../../support/harness';
 
 describe('generated/schema.sql', () => {
-  it('is what the migrations make', async () => {
+  it('equals the schema that the migrations create', async () => {
     const { db } = await createTestDatabase();
 
     const [head, ...tables] = readFileSync(join(project, 'generated', 'schema.sql'), 'utf8').split('\n\n');

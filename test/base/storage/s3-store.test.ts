@@ -26,7 +26,7 @@ async function expectAbsent(store: S3Store, key: string): Promise<void> {
   expect(got).toHaveProperty('missing', true);
 }
 
-/** Records the names of the commands that the store sends from now on. */
+/** Records the names of the commands that the store sends from then on. */
 function recordCommands(store: S3Store): string[] {
   const names: string[] = [];
   store.client.middlewareStack.add(
@@ -55,7 +55,7 @@ function interfere(
   );
 }
 
-/** Starts a store that sends a checksum unasked, as some do; a wrong one on request. */
+/** Starts a store that sends unrequested checksums, as some do; a wrong one on request. */
 async function checksummingServer(wrong = false): Promise<string> {
   const checksum = Buffer.alloc(4);
   checksum.writeUInt32BE((crc32(content) ^ (wrong ? 1 : 0)) >>> 0);
@@ -93,7 +93,7 @@ describe('S3Store', () => {
   });
 
   it.each(['WHEN_REQUIRED', 'WHEN_SUPPORTED'] as const)(
-    'stores the very bytes, or nothing, with checksums %s',
+    'stores exactly the sent bytes, or nothing, with checksums %s',
     async (requestChecksumCalculation) => {
       const store = openTestS3Store({ requestChecksumCalculation });
       for (const bytes of [1, 3 * mebibyte, 12 * mebibyte]) {
@@ -140,7 +140,7 @@ describe('S3Store', () => {
       const store = openTestS3Store();
       const commands = recordCommands(store);
 
-      // The test server responds 405 to AbortMultipartUpload; the error is that of the body nevertheless.
+      // The test server responds 405 to AbortMultipartUpload; put still throws the error of the body.
       await expect(
         store.put(newKey(), inChunks(randomContent(12 * mebibyte), error), 'text/csv'),
       ).rejects.toBe(error);
@@ -200,7 +200,7 @@ describe('S3Store', () => {
   ];
 
   describe('a server that is down', () => {
-    it.each(calls)('%s fails soon as an unavailable store', async (_method, call) => {
+    it.each(calls)('%s fails soon with the error of an unavailable store', async (_method, call) => {
       const store = openTestS3Store({ endpoint: `http://127.0.0.1:${await closedPort()}` });
       const startedAt = performance.now();
 
@@ -349,7 +349,7 @@ describe('S3Store', () => {
 
     interface Pages {
       uploads: ListMultipartUploadsCommandOutput[];
-      /** Thrown. */
+      /** Errors to throw. */
       parts: (ListPartsCommandOutput | Error)[];
     }
 

@@ -5,11 +5,11 @@ import { casesFor } from '../../support/fuzz';
 import { startTestService, type TestService } from '../../support/service';
 import { sendTo } from '../../support/webhooks';
 
-/** Newest feeds that count; the model has fewer. */
+/** Number of newest feeds to consider; the model uses fewer. */
 const hour = 3600 * 1000;
 
 interface Load {
-  /** `stopped` while it ran; `cancelled` before. */
+  /** `stopped`: during the run; `cancelled`: before it. */
   status: 'completed' | 'failed' | 'interrupted' | 'stopped' | 'cancelled';
   processed: number;
   skipped: number;
@@ -19,7 +19,7 @@ interface Load {
   wouldWithdraw: number | null;
 }
 
-/** What happens to a partner, each some hours after the one before; `of` is one of the feeds or loads so far. */
+/** An event of a partner, some hours after the previous one. `of`: index of an earlier feed or load. */
 type Step = { hours: number } & (
   | { kind: 'upload'; mode: 'upsert' | 'replace'; source: string | null; bytes: number; isRemoved: boolean }
   | ({ kind: 'run'; of: number } & Load)
@@ -33,7 +33,7 @@ interface Source {
   fetches: ('completed' | 'failed' | 'skipped' | 'queued')[];
 }
 
-/** How a partner was found to be stale: since its last completed run, or since an earlier one. */
+/** When a partner became stale: since its last completed run, or since an earlier one. */
 type Staleness = 'none' | 'over' | 'current' | 'earlier';
 
 interface History {
@@ -71,7 +71,7 @@ const runOf = (of: fc.Arbitrary<number>) =>
     .map(({ load: each, ...rest }) => ({ kind: 'run' as const, ...rest, ...each }));
 const older = count(2);
 
-/** Mostly feeds that are loaded, some of them with more and more skipped rows. */
+/** Mostly loaded feeds, some of them with a growing number of skipped rows. */
 const steps: fc.Arbitrary<Step[]> = fc.oneof(
   { weight: 3, arbitrary: fc.tuple(upload, runOf(fc.constant(0))) },
   { weight: 2, arbitrary: upload.map((each) => [each]) },
@@ -140,12 +140,12 @@ interface Feed {
 type Run = { run: number; at: number } & (({ kind: 'load' } & Load) | { kind: 'revert'; reverts: number });
 type LoadRun = Extract<Run, { kind: 'load' }>;
 
-/** Replays the steps until `end`, in hours; newer feeds come first for `of`. */
+/** Replays the steps until `end`, in hours. `of` counts from the newest feed. */
 function feedsOf({ steps }: History, end: number): Feed[] {
   const feeds: Feed[] = [];
   let at = 0;
   for (const next of steps) {
-    // A minute each, so that nothing happens at once.
+    // A minute each, so that no two events have the same time.
     at += next.hours + 1 / 60;
     if (at > end) break;
     if (next.kind === 'upload') {
@@ -161,7 +161,7 @@ function feedsOf({ steps }: History, end: number): Feed[] {
       feed.isRequested = false;
       feed.runs.push({ ...next, run, at, kind: 'load' });
     } else {
-      // What is undone cannot be undone again.
+      // A reverted load cannot be reverted again.
       const undone = feed.runs.findLast((each) => isCompleted(each) && isInForce(feed, each));
       if (undone) feed.runs.push({ run, at, kind: 'revert', reverts: undone.run });
     }
@@ -179,7 +179,7 @@ function isInForce(feed: Feed, run: Run): boolean {
 
 type Reasons = Partial<Record<AttentionReason, number>>;
 
-/** The reasons, written down case by case. */
+/** The model: the reasons, case by case. */
 function expectedReasons({ sources, staleness }: History, feeds: Feed[], end: number): Reasons {
   const reasons: Reasons = {};
   const ended = feeds
@@ -199,7 +199,7 @@ function expectedReasons({ sources, staleness }: History, feeds: Feed[], end: nu
   const inForce = ended.filter(({ feed, run }) => run.status === 'completed' && isInForce(feed, run));
   const corrections = inForce.filter(({ run }) => run.isCorrection);
   const plain = inForce.filter(({ run }) => !run.isCorrection);
-  // The last one of each feed.
+  // The last run of each feed.
   const loads = plain.filter(({ feed, run }) => !plain.some((o) => o.feed === feed && o.run.run > run.run));
   const [last] = loads;
   if (last) {
@@ -216,7 +216,7 @@ function expectedReasons({ sources, staleness }: History, feeds: Feed[], end: nu
     const before = series[1]?.processed ?? 0;
     if (before >= 20 && processed < before / 2) reasons.much_smaller = before - processed;
     const shares = series.map((run) => (run.processed === 0 ? 0 : run.skipped / run.processed));
-    // Before the first load, nothing was skipped.
+    // Before the first load, no row was skipped.
     const fourth = series.length === 3 ? 0 : shares[3];
     const [first = 0, second = 0, third = 0] = shares;
     const rose = first > second && second > third && fourth !== undefined && third > fourth;
@@ -262,7 +262,7 @@ beforeAll(async () => {
   await sendTo(service.db, 'http://127.0.0.1:1/');
 });
 
-/** Stores what a history is at `end`, as uploads, runs and fetches do. Hours count from `start`. */
+/** Stores the state of a history at `end`, as uploads, runs and fetches do. Hours count from `start`. */
 async function store({ sources, staleness }: History, feeds: Feed[], start: number): Promise<void> {
   const { db } = service;
   const timeOf = (hours: number) => new Date(start + hours * hour).toISOString();
@@ -384,7 +384,7 @@ const readKept = () =>
 const countsOf = (kept: { reason: AttentionReason; count: number }[]) =>
   Object.fromEntries(kept.map(({ reason, count: each }) => [reason, each]));
 
-it('keeps the reasons that a model finds in any history, and publishes what comes and goes', async () => {
+it('agrees with a model on the reasons for any history, and publishes added and removed reasons', async () => {
   const [partner] = (await service.db('partners').insert({ partner_name: 'Acme' }, 'partner_id')) as [
     { partner_id: number },
   ];
@@ -395,7 +395,7 @@ it('keeps the reasons that a model finds in any history, and publishes what come
       await service.db.raw('truncate partner_attention, webhook_deliveries');
       const length = of.steps.reduce((sum, { hours }) => sum + hours + 1 / 60, 0) + 1;
       const start = Date.now() - length * hour;
-      // At a moment of the history, and at its end. The time of the statement is the end of all.
+      // At a moment of the history, and at its end. The statement's time is the end of all histories.
       const early = feedsOf(of, (length * percent) / 100);
       await store(of, early, start);
       await keepAttention(service.db, onePartner(partnerId));
@@ -426,6 +426,6 @@ it('keeps the reasons that a model finds in any history, and publishes what come
     }),
     casesFor('reasons for attention', 60),
   );
-  // The histories are of all kinds.
+  // The generated histories cover all kinds.
   expect([...seen].sort()).toEqual([...attentionReasons].sort());
 });

@@ -31,7 +31,7 @@ beforeAll(async () => {
   feeds = await startFeedServer((_request, response) => void response.writeHead(404).end());
 });
 
-/** A feed of `count` rows; the first `bad` have no name. */
+/** Makes a feed of `count` rows; the first `bad` have no name. */
 const feedOf = (count: number, { bad = 0, price = '9.90' }: { bad?: number; price?: string | null } = {}) =>
   [
     `sku,product_name${price === null ? '' : ',price'}`,
@@ -59,7 +59,7 @@ const check = async () => {
   while (last > 0);
 };
 
-/** Makes feeds and runs of a partner older. */
+/** Shifts the feeds and runs of a partner into the past. */
 async function age(partner: string, days: number): Promise<void> {
   for (const [table, column] of [
     ['feeds', 'uploaded_at'],
@@ -73,7 +73,7 @@ async function age(partner: string, days: number): Promise<void> {
 }
 
 describe('attention', () => {
-  it('is shown for each illness, worst first, and not for a healthy partner', async () => {
+  it('lists each reason, worst first, and does not list a healthy partner', async () => {
     await load('Healthy', feedOf(100, { bad: 1 }));
     await load('Healthy', feedOf(100, { bad: 1 }));
     await load('Run failed', 'sku,product_name\nA,"A\n');
@@ -134,7 +134,7 @@ describe('attention', () => {
     ]);
   });
 
-  it('lasts since the first of the runs that fail, and ends with one that completes', async () => {
+  it('starts with the first of consecutive failed runs, and ends with a completed one', async () => {
     const { job } = await load('Failing', 'sku,product_name\nA,"A\n');
     const first = (await service.api.get(partnerPath('Failing'))).body.attention;
     expect(first).toEqual([{ reason: 'last_run_failed', since: job.finished_at, count: 1 }]);
@@ -148,7 +148,7 @@ describe('attention', () => {
     expect(await reasonsOf('Failing')).toEqual({});
   });
 
-  it('counts the skipped rows that no corrected row has replaced', async () => {
+  it('counts skipped rows that no corrected row has replaced', async () => {
     const { jobId } = await load('Mended', feedOf(40, { bad: 10 }));
     const rejects = (await service.api.get(`/jobs/${jobId}/rejects.csv`)).body as string;
     const corrected = (rows: number) =>
@@ -164,7 +164,7 @@ describe('attention', () => {
     expect(await reasonsOf('Mended')).toEqual({});
   });
 
-  it('is that of the load before, once the last one is undone', async () => {
+  it('is computed from the previous load after the last one is reverted', async () => {
     await load('Undone', feedOf(40, { price: '' }));
     const { jobId } = await load('Undone', feedOf(40));
     expect(await reasonsOf('Undone')).toEqual({});
@@ -289,7 +289,7 @@ describe('attention', () => {
     expect(await reasonsOf('Cancelled')).toEqual({});
   });
 
-  it('is that of both partners after a merge, and goes with a removed partner', async () => {
+  it('has the reasons of both partners after a merge, and is removed with its partner', async () => {
     await load('Merged', feedOf(40, { bad: 10 }));
     await load('Into', feedOf(40));
     await age('Into', 1);
@@ -308,14 +308,14 @@ describe('attention', () => {
 });
 
 describe('the periodic check', () => {
-  it('finds what time brings and what was written past it, of all partners', async () => {
+  it('finds reasons that arise by time or by direct writes, for all partners', async () => {
     const own = await startTestService();
     await own.db.raw(
       `insert into partners (partner_name) select 'Partner ' || number from generate_series(1, 250) as number`,
     );
     for (const partner of ['Partner 1', 'Partner 250']) await own.api.uploadFeed(feedOf(3), partner);
     await own.db.raw(`update feeds set uploaded_at = now() - interval '25 hours'`);
-    // As if a removal had met a check.
+    // As if a removal had run at the same time as a check.
     await own.db.raw(`insert into partner_attention values (9999, 'stale', 9, now(), 1)`);
 
     expect(await checkAttention(own.db, 0, 100)).toBe(100);
@@ -333,7 +333,7 @@ describe('the periodic check', () => {
     expect(Math.abs(since - uploadedAt - 24 * 3600 * 1000)).toBeLessThan(600_000);
   });
 
-  it('waits for the end of a run that keeps the same reasons, and then sees it', async () => {
+  it('waits for the end of a run that keeps the same reasons, and then sees its result', async () => {
     const { job } = await load('Both', feedOf(20, { bad: 6 }));
     expect(job.status).toBe('completed');
     const [partnerId] = await service
@@ -357,14 +357,14 @@ describe('the periodic check', () => {
   });
 });
 
-describe('a check that meets another change', () => {
+describe('a check concurrent with another change', () => {
   let other: Knex;
   beforeAll(() => {
     other = openDatabase(service.address, { applicationName: 'test', connectionsMax: 4 });
     afterFile(() => other.destroy());
   });
 
-  /** Waits until a number of statements wait for locks, or `ended` says that they will not. */
+  /** Waits until a number of statements wait for locks, or until `ended` excludes it. */
   const waiting = (count: number, ended: () => boolean = () => false) =>
     eventually('they wait', async () => {
       const { rows } = await service.db.raw<{ rows: unknown[] }>(
@@ -373,7 +373,7 @@ describe('a check that meets another change', () => {
       return rows.length >= count || ended();
     });
 
-  /** Starts a change and then a check while `hold` keeps the change from its end. @returns whether the check waited */
+  /** Starts a change and then a check while `hold` delays the end of the change. @returns whether the check waited */
   async function meet(
     hold: string,
     binding: string | number,
@@ -504,7 +504,7 @@ describe('the statement that finds the reasons', () => {
 });
 
 describe('partner.attention', () => {
-  it('is sent to endpoints of the partner when a reason comes and when it goes', async () => {
+  it('is sent to endpoints of the partner when a reason is added and when it is removed', async () => {
     const receiver = await startReceiver();
     await sendTo(service.db, receiver.url, { partner_name: 'Told', event_types: ['partner.attention'] });
     await load('Not told', feedOf(20, { bad: 6 }));

@@ -24,7 +24,7 @@ beforeEach(async () => {
 const merge = (from: string, into: string) =>
   inTransaction(service.db, 'bulk', (trx) => mergePartners(trx, from, into));
 
-/** Loads products of a partner that is stored under this very name. */
+/** Loads products of a partner that is stored under exactly this name. */
 async function load(partnerName: string, prices: Record<string, string>) {
   await service.db('partners').insert({ partner_name: partnerName }).onConflict().ignore();
   const rows = Object.entries(prices).map(([sku, price]) => ({ sku, price }));
@@ -35,7 +35,7 @@ const order = (partner_name: string, product_id: string) =>
   service.api.post('/orders', { partner_name, items: [{ product_id, quantity: 1 }] });
 
 describe('merging a partner into another one', () => {
-  it('moves sources, but none whose name the other partner has', async () => {
+  it('moves sources, except those whose name the other partner has', async () => {
     for (const name of [composed, decomposed]) {
       await load(name, { A: '1' });
       await service.db.raw(
@@ -100,7 +100,7 @@ describe('merging a partner into another one', () => {
       `/products?partner_name=${encodeURIComponent(decomposed)}&sort_by=product_id&order=asc`,
     );
     type Product = { product_id: string; sku: string; price: number; feed_id: string; partner_name: string };
-    // By number, which depends on the form of the table.
+    // By number, because ids depend on the layout of the table.
     const byNumber = (rows: unknown[][]) => rows.sort();
     expect(
       byNumber(
@@ -130,7 +130,7 @@ describe('merging a partner into another one', () => {
     expect(rerun).toMatchObject({ status: 'completed', summary: { inserted: 0, updated: 1, unchanged: 2 } });
   });
 
-  it('moves the history of products, and counts as a manual change of those that it replaces', async () => {
+  it('moves the history of products, and counts as a manual change of the products that it replaces', async () => {
     await load(composed, { BOTH: '1' });
     await load(decomposed, { MOVED: '10' });
     await load(decomposed, { MOVED: '20' });
@@ -197,7 +197,7 @@ describe('a concurrent merge', () => {
     expect((await service.api.get(`/products/${feed.productIds[0]}`)).body.price).toBe(1);
   });
 
-  it('keeps the queue position of its runs among those of the other partner', async () => {
+  it('keeps the queue position of its runs among the runs of the other partner', async () => {
     const waiting = [];
     for (const name of [composed, decomposed]) {
       await service.db('partners').insert({ partner_name: name });
@@ -240,7 +240,7 @@ describe('merging partners', () => {
     await expect(merge('Unknown', composed)).rejects.toThrow('Unknown partner: Unknown.');
   });
 
-  it('covers every table with partners', async () => {
+  it('handles every table that refers to partners', async () => {
     const { rows } = await service.db.raw<{ rows: { place: string }[] }>(
       `select table_name || '.' || column_name as place from information_schema.columns
        where table_schema = 'public' and column_name ~ 'partner_(id|name)$'
@@ -249,7 +249,7 @@ describe('merging partners', () => {
        order by place`,
     );
 
-    // A new table or column of these must be merged too.
+    // A new table or column among these must be merged too.
     expect(rows.map(({ place }) => place)).toEqual([
       'api_keys.partner_name',
       'catalog_versions.partner_id',
@@ -267,7 +267,7 @@ describe('merging partners', () => {
       'products.partner_id',
       'record_digests.partner_id',
       'runs.partner_id',
-      // Follow from orders.
+      // Derived from orders.
       'sales_by_partner.partner_name',
       'sales_by_partner_and_day.partner_name',
       'sales_changes.partner_name',

@@ -14,7 +14,7 @@ beforeEach(async () => {
   for (const name of names) await service.api.uploadFeed('sku,product_name\nA,A\n', name);
 });
 
-/** What the numbers must be, counted from the tables. */
+/** The expected counts, computed from the tables. */
 async function counted(): Promise<unknown> {
   const { rows } = await service.db.raw<{ rows: { last_completed_at: Date | null }[] }>(`
     ${withProducts}
@@ -38,7 +38,7 @@ async function shown(): Promise<unknown> {
 
 const partnerId = '(select partner_id from partners where partner_name = ?)';
 
-/** Changes by SQL, each with a partner as its only binding. */
+/** Changes by SQL, each with the partner as its only binding. */
 const manualChanges = {
   insert: `insert into products (feed_id, partner_id, sku, product_name)
     select 1, ${partnerId}, 'M' || random(), 'M' from generate_series(1, 3)`,
@@ -116,7 +116,7 @@ async function perform(step: Step): Promise<void> {
   }
 }
 
-describe('the numbers of partners', () => {
+describe('partner counts', () => {
   onLocalProducts(it, 'triggers do not notice a truncation')(
     'are a count after each run, upload and change by SQL, in any order',
     async () => {
@@ -145,7 +145,7 @@ describe('the numbers of partners', () => {
     },
   );
 
-  it('are one row for each partner after a run', async () => {
+  it('have one row per partner after a run', async () => {
     for (let count = 0; count < 3; count++) await service.api.uploadFeed('sku,product_name\nA,A\n', 'Acme');
     await service.db.raw(manualChanges.insert, ['Acme']);
 
@@ -159,7 +159,7 @@ describe('the numbers of partners', () => {
     expect(rows).toEqual([{ products: 4, feeds: 5 }]);
   });
 
-  it('are those of both partners after a merge, with the later completion', async () => {
+  it('are the sums of both partners after a merge, with the later completion time', async () => {
     await service.api.loadFeed('sku,product_name\nA,A\nB,B\n', 'Acme');
     const { job } = await service.api.loadFeed('sku,product_name\nB,B\nC,C\n', 'Birch');
 

@@ -20,9 +20,9 @@ async function databaseTime(): Promise<string> {
   return rows[0].at;
 }
 
-describe('a catalog as of a time, while a change is committed between the two statements that read it', () => {
+describe('a catalog as of a time, while a change commits between the two statements of the read', () => {
   it.each(['First', 'Later'])(
-    'shows the products as they were (%s change after that time)',
+    'shows the products as they were at that time (the change is %s after it)',
     async (which) => {
       const partner = `${which} change`;
       const { productIds } = await loadProducts(service, [{ sku: 'TENT-2', price: '10' }], partner);
@@ -41,7 +41,7 @@ describe('a catalog as of a time, while a change is committed between the two st
 });
 
 describe('a catalog as of a time, with a filter that few of many products match', () => {
-  it('has the products with the value of that time, whether or not they have changed since', async () => {
+  it('has the products with the value at that time, whether or not they have changed since', async () => {
     const skus = Array.from({ length: 60 }, (_, at) => `P${at}`);
     const branded = (numbers: readonly number[], brand: string) =>
       numbers.map((at) => ({ sku: skus[at]!, brand, price: '1', currency: 'EUR' }));

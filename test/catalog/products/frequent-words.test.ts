@@ -5,7 +5,7 @@ import { startTestService, type TestService } from '../../support/service';
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
-  // More products than are sorted at once have the word, and none of them is among the newest, which are scanned first.
+  // The word is in more products than are sorted at once, and in none of the newest, which are scanned first.
   await service.db.raw(`
     insert into partners (partner_name) values ('Early'), ('Late');
     insert into products (feed_id, partner_id, sku, product_name, brand, category, price, created_at)

@@ -19,15 +19,15 @@ interface Row {
 }
 
 /**
- * What changes the catalog: a feed, the withdrawal of one product, a revert of any run as far as no product was changed since, or a
- * change by hand, which the next feed takes account of.
+ * A change of the catalog. A feed, the withdrawal of one product, a revert of any run as far as no product was changed since, or
+ * a manual change, which the next feed takes into account.
  */
 type Action =
   | { kind: 'upsert' | 'replace'; rows: Row[] }
   | { kind: 'withdraw' | 'edit' | 'delete'; sku: string }
   | { kind: 'revert'; of: number };
 
-/** Every run so far, reverts included. */
+/** Every run, reverts included. */
 let runs: { jobId: string; run: number }[] = [];
 
 const sku = fc.constantFrom('A', 'B', 'C', 'D');
@@ -67,7 +67,7 @@ const timeOfDatabase = async () => {
   return times[0].at;
 };
 
-/** @returns whether the catalog is as the history has it: a change by hand is not part of it yet */
+/** @returns whether the catalog equals the history, which does not contain manual changes yet */
 async function apply(next: Action): Promise<boolean> {
   if ('rows' in next) {
     const query = next.kind === 'replace' ? '?max_withdrawn=100' : '';
@@ -85,7 +85,7 @@ async function apply(next: Action): Promise<boolean> {
     // Reverted already.
     if (status !== 409) expect(body.status).toBe('completed');
     if (status === 200) runs.push({ jobId: of.jobId, run: body.run as number });
-    // A change by hand waits for a load.
+    // A manual change waits for a load.
     const pending = await service
       .db('product_versions')
       .where('until_run_id', pendingRunId)
@@ -101,7 +101,7 @@ async function apply(next: Action): Promise<boolean> {
   return next.kind === 'withdraw';
 }
 
-/** What the versions of a product say that it was, oldest first, from their changes. */
+/** The states of a product by the changes of its versions, oldest first. */
 function replayed(versions: { changes: { field: string; after: string | null }[] }[]): object[] {
   let product: Record<string, unknown> = {};
   return versions.toReversed().map(({ changes }) => {
@@ -110,7 +110,7 @@ function replayed(versions: { changes: { field: string; after: string | null }[]
   });
 }
 
-/** A product of the catalog in the fields that versions have. */
+/** A product of the catalog, reduced to the fields of versions. */
 function valuesOf({
   product_id: _id,
   feed_id: _feed,
@@ -122,7 +122,7 @@ function valuesOf({
 }
 
 describe('the history of a catalog', () => {
-  it('shows the catalog of every moment as it was, and every change of a product once, for any loads, withdrawals and changes by hand', async () => {
+  it('shows the catalog at every time and every change of a product once, for any loads, withdrawals and manual changes', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(action, { minLength: 2, maxLength: 7 }), async (actions) => {
         await forgetAll(service);
@@ -161,7 +161,7 @@ describe('the history of a catalog', () => {
     );
   });
 
-  it('begins a version at one instant for all products of a run, named by job and number of the run', async () => {
+  it('starts the versions of all products of a run at one instant, with job and number of the run', async () => {
     const first = await service.api.loadFeed('sku,product_name\nA,A\nB,B\n', 'Instants');
     const second = await service.api.loadFeed('sku,product_name\nA,New A\nB,New B\n', 'Instants');
     await service.api.post(`/jobs/${first.jobId}/run`);

@@ -12,7 +12,7 @@ import { afterFile } from '../../support/harness';
 import { inTurn } from '../../support/matrix';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
-/** A product as the table has it. */
+/** A product as stored in the table. */
 interface Row {
   product_id: number;
   feed_id: number;
@@ -62,13 +62,13 @@ const limits = [10, 1, 100, 3];
 
 const cases = casesFor('pages of a catalog', 60);
 
-/** Beginnings that an index has nothing behind: 24 characters of a name, 600 of a category. */
+/** Prefixes after which an index stores nothing: 24 characters of a name, 600 of a category. */
 const beginnings = {
   product_name: ['Acme Outdoor Two-Person-', '𠀀é'.repeat(12)],
   category: ['Camping/Tents & more/ é '.repeat(25), '𠀀'.repeat(600)],
 } as const;
 
-/** More products than a listing sorts instead of scanning: most have one beginning. Where all cases are tried, still more. */
+/** More products than a listing sorts instead of scanning: most have one prefix. With all cases, still more. */
 const largePartner = Math.max(...inTurn([13_000, 45_000], 0, 1));
 
 /** More partners than a listing of few products merges. */
@@ -121,7 +121,7 @@ const draft = fc.record({
 
 let service: TestService;
 let callers: { partner: string | null; api: ApiClient }[];
-/** Requests of each caller, and the statements for products in shards, which are those of any PostgreSQL. */
+/** Requests of each caller, and the statements for sharded products, which run on any PostgreSQL. */
 let readers: Reader[];
 let rows: Row[];
 /** All products in each order. */
@@ -197,14 +197,14 @@ const byShard = (db: Database, partner: string | null): Reader => ({
   },
 });
 
-/** Opens a pool for which the products are distributed. Where they are not, it creates the local tables of those that are. */
+/** Opens a pool for which the products are distributed. Without Citus, it creates the local tables of distributed products. */
 async function openShards({ address, db }: TestService): Promise<Database> {
   if (!process.env.TEST_SHARDS) {
     await db.raw('create table products_local as select * from products');
     await db.raw(createObjectsSql);
     await db.raw('insert into product_partners select distinct partner_id from products');
   }
-  // A shard is planned by estimates.
+  // Shards are planned by estimates.
   await db.raw('analyze products, product_words');
   const shards = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
   afterFile(() => shards.destroy());
@@ -233,7 +233,7 @@ function comparing({ sort_by, order }: Order): (one: Row, other: Row) => number 
   };
 }
 
-/** Words of the products' texts, which have no marks but those of é. */
+/** Words of the products' texts; é is the only letter with a mark. */
 const wordsOf = ({ product_name, brand, sku }: Row) =>
   `${product_name} ${brand ?? ''} ${sku}`.toLowerCase().split(/[^\p{L}\p{Nd}]+/u);
 
@@ -267,7 +267,7 @@ interface Listing {
   reader: Reader;
 }
 
-/** Compares the first page, and from each of `starts`, shares of the whole, one that begins after a product, where there are cursors. */
+/** Compares the first page, and a page from each of `starts` (fractions of the listing) if cursors are available. */
 async function comparePages({ filters, order, limit, reader }: Listing, starts: number[]): Promise<void> {
   const wanted = matching(filters, order, reader.partner).map(idOf);
   const compare = async (at: number, sort: Query, cursor?: string) => {
@@ -305,7 +305,7 @@ const chosen = filterNames.reduce<FilterName[][]>(
   [[]],
 );
 
-/** Values for filters, other ones in each turn. */
+/** Values for filters, different in each turn. */
 const valuesOf = (names: readonly FilterName[], turn: number): Filters =>
   Object.fromEntries(
     names.map((name, at) => [name, filterValues[name][(turn * (at + 1)) % filterValues[name].length]]),
@@ -343,7 +343,7 @@ describe('a page of the catalog has the same products as a sort of all', () => {
 
 describe('the facets of the catalog', () => {
   it.each(['brand', 'category', 'availability'] as const)(
-    'count the values of %s as a loop over all products does, with each filter and pair of filters',
+    'count the values of %s like a loop over all products, with each filter and pair of filters',
     async (field) => {
       for (const [turn, names] of chosen.entries()) {
         const filters = valuesOf(names, turn);

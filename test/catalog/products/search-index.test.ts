@@ -35,7 +35,7 @@ const insertProducts = (from: number, to: number) =>
   );
 
 describe('a run', () => {
-  it('has its new and changed products indexed, by name, brand and sku', async () => {
+  it('indexes its new and changed products by name, brand and sku', async () => {
     await loadProducts(service, [{ sku: 'TENT-2', product_name: 'Zwei-Personen-Zelt', brand: 'Ácme' }]);
     await indexBacklog(service.db);
     await loadProducts(service, [
@@ -130,7 +130,7 @@ describe('a manual change', () => {
     },
   );
 
-  it('that gives a product to another partner is indexed for that one only', async () => {
+  it('that moves a product to another partner is indexed for that partner only', async () => {
     await service.db('products').where({ product_id: 1 }).update({ partner_id: 2 });
     await indexBacklog(service.db);
 
@@ -176,7 +176,7 @@ describe('the indexer', () => {
     },
   );
 
-  it('indexes the last of many changes, also with several processes', async () => {
+  it('indexes only the last of many changes, also with several processes', async () => {
     const indexers = [1, 2, 3].map(() => startSearchIndexer(service.address, createLog('fatal')));
     indexers.forEach((indexer) => afterFile(() => indexer.stop()));
     await loadProducts(service, [{ sku: 'A' }, { sku: 'B' }]);

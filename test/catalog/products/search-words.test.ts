@@ -16,7 +16,7 @@ async function wordsOf(texts: string[]): Promise<string[][]> {
   return rows.map(({ words }) => words);
 }
 
-/** What `search_words` returns, in JavaScript. */
+/** Reimplements `search_words` in JavaScript. */
 function model(text: string): string[] {
   return text
     .normalize('NFKD')
@@ -28,7 +28,7 @@ function model(text: string): string[] {
     .map((word) => [...word].slice(0, 500).join(''));
 }
 
-/** Blocks to which no letter was added since Unicode 10, which the oldest library of a supported PostgreSQL knows. */
+/** Blocks without new letters since Unicode 10, the version of the oldest supported PostgreSQL's library. */
 const blocks = [
   [0x01, 0x7f],
   [0xa0, 0x24f],
@@ -80,7 +80,7 @@ describe('search_words', () => {
     ]);
   });
 
-  it('returns what NFKD, dropped marks, lower case and a split say, for any text', async () => {
+  it('equals NFKD, removed marks, lower case and a split, for any text', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(text, { minLength: 1, maxLength: 200 }), async (texts) => {
         expect(await wordsOf(texts)).toEqual(texts.map(model));
@@ -89,8 +89,8 @@ describe('search_words', () => {
     );
   });
 
-  // The other planes have ideographs, or nothing.
-  it('drops no character of planes 0, 1 and 14 but marks', async () => {
+  // The other planes contain ideographs, or nothing.
+  it('removes no character of planes 0, 1 and 14 except marks', async () => {
     const { rows } = await db.raw<{ rows: { code: number }[] }>(
       `select code from generate_series(161, x'e01ff'::int) as code
        where code not between 55296 and 57343 and code not between x'20000'::int and x'dffff'::int and search_words('a' || chr(code) || 'b') = '{ab}'`,

@@ -44,8 +44,8 @@ describe.each(paths)('GET %s', (path) => {
 });
 
 /**
- * Sends requests while the products are locked, so that all of them arrive during the first statements. The catalog's
- * statements are counted.
+ * Sends requests while the products are locked, so that all arrive during the first statements. Counts the statements on the
+ * catalog.
  */
 async function sendTogether(
   { api: observer, db, pool }: TestService,
@@ -59,7 +59,7 @@ async function sendTogether(
   await lock.raw('lock table products');
   pool.on('query', note);
   const pending = Promise.all(requests.map(({ api, path }) => api.get(path)));
-  // The service runs in this process: it has received the requests before it answers these.
+  // The service runs in this process: it has received the requests before it responds to these.
   for (let turn = 0; turn < 5; turn++) await observer.get('/health');
   await lock.rollback();
   const answers = await pending;
@@ -67,7 +67,7 @@ async function sendTogether(
   return { answers, statements };
 }
 
-describe('catalog reads that arrive together', () => {
+describe('catalog reads that arrive concurrently', () => {
   it('share a statement if they are the same', async () => {
     const same = { api: service.api, path: '/products?sort_by=price' };
 
@@ -98,7 +98,7 @@ describe('catalog reads that arrive together', () => {
     await loadProducts(own, [{ sku: 'A', brand: 'Acme' }, { sku: 'B' }], 'NorthMart');
     await loadProducts(own, [{ sku: 'C', brand: 'Other' }], 'SouthMart');
     const limited = await withStoredKey(own, 'SouthMart');
-    // The key is known from then on: its requests do not wait for its look-up.
+    // Caches the key, so that its requests do not wait for its look-up.
     await limited.get('/products');
     const asked = Array.from({ length: 30 }, (_, at) => ({
       api: at % 2 === 0 ? own.api : limited,

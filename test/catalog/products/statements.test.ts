@@ -21,7 +21,7 @@ beforeAll(async () => {
   await service.db.raw('analyze products');
 });
 
-/** The statements of a request, without the look-up of its key. */
+/** The statements of a request, except the look-up of its key. */
 async function statementsOf(request: () => Promise<{ status: number }>): Promise<string[]> {
   const statements: string[] = [];
   const note = ({ sql }: { sql: string }) => {
@@ -53,7 +53,7 @@ onLocalProducts(describe, 'a request reads its partners first')(
       ['/products/PR00001', 1],
       ['/products/by-feed/FD00001', 1],
       ['/products/facets?field=brand', 1],
-    ])('is for GET %s: %d', async (path, count) => {
+    ])('for GET %s equals the documented %d', async (path, count) => {
       expect(await statementsOf(() => service.api.get(path))).toHaveLength(count);
       expect(await statementsOf(() => bound.get(path))).toHaveLength(count);
     });

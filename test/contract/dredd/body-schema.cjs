@@ -1,12 +1,12 @@
 'use strict';
 const document = require('../../../generated/openapi.json');
 
-/** Whether the response that a transaction expects is JSON. */
+/** Whether the expected response of a transaction is JSON. */
 function isJson({ expected }) {
   return expected.headers['Content-Type'] === 'application/json';
 }
 
-/** The schema of the JSON response that a transaction expects, as JSON Schema draft 7, which Dredd understands. */
+/** The schema of the expected JSON response of a transaction, as JSON Schema draft 7, which Dredd understands. */
 function bodySchema({ origin, request, expected }) {
   const path = origin.resourceName;
   const operation = document.paths[path][request.method.toLowerCase()];
@@ -27,7 +27,7 @@ function resolve(node) {
     .reduce((at, key) => at[key], document);
 }
 
-/** Without references; `nullable` becomes a type. */
+/** Resolves references; `nullable` becomes a type. */
 function toDraft7(schema) {
   const { example: _, nullable, ...rest } = resolve(schema);
   const converted = { ...rest };

@@ -16,7 +16,7 @@ import { insertPing } from '../../../src/webhooks/outcomes.repository';
 
 const root = join(__dirname, '..', '..', '..');
 
-/** Of a partner of its own. */
+/** A partner that no other test uses. */
 const limitedKey = generateKey();
 const readOnlyKey = generateKey();
 
@@ -101,7 +101,7 @@ describe('Dredd', () => {
       partner_name: null,
       is_read_only: true,
     });
-    // JV00002 is running, and the key `in use` is, as long as their claims are held.
+    // While their claims are held, JV00002 is running, and the key `in use` is in use.
     await leaveRunning(service, { jobId: 'JV00002' });
     const claims = await service.db.transaction();
     await lockJob(claims, 2);

@@ -1,7 +1,7 @@
 'use strict';
 /**
- * What each transaction needs to get the response that it expects. The state behind it is seeded by dredd.test.ts, with
- * the identifiers of the document's examples.
+ * Prepares each transaction so that it gets the expected response. dredd.test.ts seeds the state, with the identifiers of the
+ * document's examples.
  */
 const { Buffer } = require('node:buffer');
 const hooks = require('hooks');
@@ -12,7 +12,7 @@ const apiKey = process.env.DREDD_API_KEY;
 const limitedKey = process.env.DREDD_LIMITED_KEY;
 const readOnlyKey = process.env.DREDD_READ_ONLY_KEY;
 
-/** Transactions that Dredd cannot bring about, with the reason; jest covers them. */
+/** Transactions that Dredd cannot cause, with the reason; jest covers them. */
 const skipped = [
   { pattern: / > 408 > /, reason: 'needs a client that stops sending: test/http/slow-client.test.ts' },
   { pattern: / > 429 > /, reason: 'needs a limit that is used up: test/routes/every-operation.test.ts' },
@@ -27,7 +27,7 @@ const skipped = [
 const boundary = 'dredd-boundary';
 const csv = 'sku,product_name,price,currency\nNEW-1,New,5.00,EUR\n';
 
-/** The feed that dredd.test.ts seeds. A file that is no JSON is compared to the letter. */
+/** The feed that dredd.test.ts seeds. A file that is not JSON is compared exactly. */
 const seededFeed = process.env.DREDD_SEEDED_FEED;
 
 /** The entity tag of its submission job. */
@@ -46,7 +46,7 @@ function form({ partnerName = 'Dredd', content = csv } = {}) {
   return `${name}${part('name="file"; filename="feed.csv"', content)}--${boundary}--\r\n`;
 }
 
-/** Wrong requests for a partner's format. */
+/** Invalid requests for a partner's format. */
 function ofFormat(method) {
   const path = `${method} /partners/Acme%20Outdoor/formats/weekly-price-list`;
   return {
@@ -55,7 +55,7 @@ function ofFormat(method) {
   };
 }
 
-/** Wrong requests for a source, or what is below it. */
+/** Invalid requests for a source or its sub-resources. */
 function ofSource(method, below = '') {
   const path = `${method} /partners/Acme%20Outdoor/sources/daily-export${below}`;
   return {
@@ -65,7 +65,7 @@ function ofSource(method, below = '') {
   };
 }
 
-/** How a request differs from the one that succeeds, by operation and status. */
+/** The difference between a request and the successful one, by operation and status. */
 const changes = {
   'GET /feeds 200': (_, transaction) => (transaction.fullPath = '/feeds?limit=1'),
   'GET /feeds 400': (_, transaction) => (transaction.fullPath = '/feeds?cursor=x'),
@@ -84,7 +84,7 @@ const changes = {
     request.body = csv;
   },
   'POST /feeds/upload 422': (request) => (request.body = form({ partnerName: ' ' })),
-  // Of another file than the example's: its If-Range must not hold the range back.
+  // From another file: the If-Range of the example must not disable the range.
   'GET /feeds/FD00001/raw 200': (_, { expected }) => (expected.body = seededFeed),
   'GET /feeds/FD00001/raw 206': (request, { expected }) => {
     delete request.headers['If-Range'];
@@ -118,7 +118,7 @@ const changes = {
     transaction.fullPath = '/jobs/JS00001/events';
     request.headers['Last-Event-ID'] = submissionTag;
   },
-  // dredd.test.ts has queued the third, and holds the second as a run does.
+  // dredd.test.ts has queued the third, and holds the lock of the second like a run.
   'POST /jobs/JV00001/cancel 200': (_, transaction) => (transaction.fullPath = '/jobs/JV00003/cancel'),
   'POST /jobs/JV00001/cancel 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/cancel'),
   'POST /jobs/JV00001/cancel 400': (_, transaction) => (transaction.fullPath = '/jobs/JS00001/cancel'),
@@ -126,7 +126,7 @@ const changes = {
   'POST /jobs/JV00001/run 409': (_, transaction) => (transaction.fullPath = '/jobs/JV00002/run'),
   'POST /jobs/JV00001/run 422': (_, transaction) =>
     (transaction.fullPath = '/jobs/JV00001/run?max_withdrawn=-1'),
-  // The first one would have no finished run any more; the fifth is what Dredd has uploaded.
+  // The first one would no longer have a finished run; Dredd has uploaded the fifth.
   'POST /jobs/JV00001/run 202': (_, transaction) => (transaction.fullPath = '/jobs/JV00005/run'),
   // dredd.test.ts has marked the raw file of the fourth feed as removed.
   'GET /feeds/FD00001/raw 410': (_, transaction) => (transaction.fullPath = '/feeds/FD00004/raw'),
@@ -183,7 +183,7 @@ const changes = {
   'GET /formats 422': (_, transaction) => (transaction.fullPath = '/formats?limit=0'),
   ...ofFormat('GET'),
   ...ofFormat('DELETE'),
-  // dredd.test.ts has a source of this partner name it.
+  // dredd.test.ts has a source of this partner that names the format.
   'DELETE /partners/Acme%20Outdoor/formats/weekly-price-list 409': (_, transaction) =>
     (transaction.fullPath = '/partners/Full/formats/one'),
   'GET /sources 200': (_, transaction) => (transaction.fullPath = '/sources?limit=1'),
@@ -208,7 +208,7 @@ const changes = {
     (request.headers['Content-Type'] = 'text/plain'),
   'PUT /partners/Acme%20Outdoor/sources/daily-export 422': (request) => (request.body = '{}'),
   'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 400': (request) => (request.body = '{'),
-  // dredd.test.ts has given this partner as many as there can be.
+  // dredd.test.ts has given this partner the maximum number of formats.
   'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 409': (_, transaction) =>
     (transaction.fullPath = '/partners/Full/formats/one-more'),
   'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 413': (request) =>
@@ -219,7 +219,7 @@ const changes = {
   'GET /products 200': (_, transaction) => (transaction.fullPath = '/products?limit=1'),
   'GET /products 400': (_, transaction) => (transaction.fullPath = '/products?sort_by=colour'),
   'GET /products 422': (_, transaction) => (transaction.fullPath = '/products?limit=ten'),
-  // dredd.test.ts lets the history begin in March 2026, which is after the creation of the products.
+  // In dredd.test.ts, the history starts in March 2026, after the creation of the products.
   'GET /products 410': (_, transaction) =>
     (transaction.fullPath = '/products?partner_name=Pruned&as_of=2026-02-15T00:00:00Z'),
   'GET /products 304': (request, transaction) => {
@@ -273,27 +273,27 @@ hooks.beforeEach((transaction, done) => {
   }
   const { request, expected } = transaction;
   const status = Number(expected.statusCode);
-  // Dredd only checks for the keys of the example.
+  // Dredd checks only that the keys of the example exist.
   if (isJson(transaction)) {
     expected.bodySchema = bodySchema(transaction);
     delete expected.body;
   } else if (expected.headers['Content-Type']) {
-    // Dredd compares media types to the letter; the document names them without their parameters.
+    // Dredd compares media types exactly; the document names them without parameters.
     if (expected.headers['Content-Type'].startsWith('text/'))
       expected.headers['Content-Type'] += '; charset=utf-8';
   }
 
-  // Dredd takes a header that may come for one that does.
+  // Dredd treats an optional header as required.
   delete expected.headers['Idempotent-Replayed'];
   delete expected.headers['Ignored-Parameters'];
-  // Only a run that is queued always has it.
+  // Only a queued run always has it.
   if (status !== 202 || !request.uri.endsWith('/run')) delete expected.headers['Preference-Applied'];
-  // The example's key would make all of them one and the same request.
+  // With the key of the example, all of them would be the same request.
   delete request.headers['Idempotency-Key'];
   if (status === 202) request.headers.Prefer = 'respond-async';
   else delete request.headers.Prefer;
   const path = request.uri.split('?')[0];
-  // To a key of another partner, a job or a product is unknown.
+  // A job or a product is unknown to a key of another partner.
   const forbiddenKey = /\/(run|cancel|revert|withdraw|fetch|(formats|sources)\/[^/]+)$/.test(path)
     ? readOnlyKey
     : limitedKey;
@@ -305,7 +305,7 @@ hooks.beforeEach((transaction, done) => {
   const change = changes[`${request.method} ${path} ${status}`];
   if (change) change(request, transaction);
   else if (status === 304) request.headers['If-None-Match'] = '*';
-  // What has an identifier in its path is unknown with a higher one, and cannot be decoded with half a character.
+  // A higher identifier in the path is unknown, and half of an escaped character cannot be decoded.
   else if (status === 422) {
     request.headers.Prefer = 'handling=strict';
     transaction.fullPath = `${path}?unknown=1`;
@@ -315,7 +315,7 @@ hooks.beforeEach((transaction, done) => {
 });
 
 hooks.beforeEachValidation(({ real }, done) => {
-  // Dredd takes a body with the character U+FFFD, which an example has, for bytes that are no text.
+  // Dredd takes a body with the character U+FFFD, as in an example, for invalid UTF-8.
   if (real?.bodyEncoding === 'base64' && /json/.test(real.headers?.['content-type'])) {
     real.body = Buffer.from(real.body, 'base64').toString();
     real.bodyEncoding = 'utf-8';

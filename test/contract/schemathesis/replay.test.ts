@@ -5,7 +5,7 @@ import { documentedResponses, operationOf } from '../../support/contract';
 import { sendRaw, type RawResponse } from '../../support/requests';
 import { startTestService, testKey } from '../../support/service';
 
-/** Written by `make schemathesis RECORD=1`, in the order in which they were sent: later ones use what earlier ones made. */
+/** Recorded by `make schemathesis RECORD=1`, in the order of sending: later requests use results of earlier ones. */
 const recorded = readFileSync(join(__dirname, 'requests.jsonl'), 'utf8')
   .trimEnd()
   .split('\n')
@@ -28,7 +28,7 @@ function send(url: string, { method, target, headers, key = testKey, body }: Rec
   });
 }
 
-/** Checks a response. Its body has been checked by the service: an undocumented one is a 500. */
+/** Checks a response. The service has checked the body: an undocumented one is a 500. */
 function fault({ method, target, kind, status: recordedStatus }: RecordedRequest, response: RawResponse) {
   const { status, headers } = response;
   const operationId = operationOf(method, target);
@@ -40,7 +40,7 @@ function fault({ method, target, kind, status: recordedStatus }: RecordedRequest
   );
   if (!isDocumented) return `the document has no such response, with ${mediaType}`;
   if (kind === 'wrong' && recordedStatus >= 400 && status < 400) return 'the wrong request is accepted';
-  // A replay sends a part of the requests, so a resource may be missing.
+  // A replay sends only a part of the requests, so a resource may be missing.
   if (kind === 'right' && recordedStatus < 400 && [400, 401, 413, 415, 422].includes(status))
     return 'the right request is refused';
   return '';
