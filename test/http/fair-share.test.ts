@@ -65,7 +65,7 @@ describe.each([
       ? api.upload({ csv: goodCsv, partnerName })
       : api.inspect({ csv: goodCsv, partnerName });
 
-  /** Whether an upload of the key and the partner that waits for a second is refused. One that had begun before it waits less. */
+  /** Whether an upload of the key and partner is rejected after a second of waiting. An earlier waiter waits less. */
   async function isRefused(partner: string, key = testKey): Promise<boolean> {
     Object.assign(transferRules, { waitMilliseconds: 1_000 });
     const { status } = await send(service.api.withKey(key), partner);
@@ -91,8 +91,8 @@ describe.each([
     for (const each of finished) expect((await each).status).toBe(success);
   });
 
-  it('of a client that sends nothing more make room for who waits, also the only one of its partner', async () => {
-    // None counts as slow until all permits are taken: through a free one, those that wait would need no other.
+  it('of stalled clients make room for waiting ones, even the only one of its partner', async () => {
+    // None counts as slow until all permits are taken: with a free one, the waiting ones would not need an eviction.
     Object.assign(transferRules, { sampleMilliseconds: 50, slowBytesPerSecond: 0 });
     const uploads = await beginAll(['Acme', 'Birch', 'Cedar', 'Dogwood']);
     await eventually('all slots are taken', () => isRefused('Elm'));
@@ -122,7 +122,7 @@ describe.each([
     expect(after.files.length).toBe(after.feeds.length);
   });
 
-  it('of a partner without permit evict from the partner with most permits of the same key', async () => {
+  it('of a partner without a permit evict from the partner with most permits of the same key', async () => {
     const acme = await beginAll(['Acme', 'Acme']);
     const others = await beginAll(['Birch', 'Cedar']);
     await eventually('all slots are taken', () => isRefused('Birch'));
@@ -147,7 +147,7 @@ describe.each([
   });
 });
 
-/** More than the buffers between two sockets hold; the rows are long, and soon read. */
+/** More than the buffers between two sockets; the rows are long and quick to read. */
 const largeCsv = 'sku,product_name,price,description\n' + `A,A,NA,${'x'.repeat(50_000)}\n`.repeat(320);
 
 describe.each([
@@ -159,7 +159,7 @@ describe.each([
     service = await startTestService({ concurrentDownloads: 16, concurrentRejects: 8 });
   });
 
-  /** The path of a download from a feed of the partner. */
+  /** Returns the path of a download of a feed of the partner. */
   async function prepare(partner: string): Promise<string> {
     const { feedId, jobId } = await service.api.uploadFeed(largeCsv, partner);
     if (what === 'downloads of a raw file') return `/feeds/${feedId}/raw`;
@@ -167,7 +167,7 @@ describe.each([
     return `/jobs/${jobId}/rejects.csv`;
   }
 
-  /** Asks for something, and takes nothing of the response. */
+  /** Sends a request, and reads nothing of the response. */
   function ask(path: string, key = testKey): Socket {
     const { port, hostname } = new URL(service.url);
     const socket = connect(Number(port), hostname);
@@ -189,7 +189,7 @@ describe.each([
 
   const inProgress = () => openFiles(service.dataDir).length;
 
-  it('of a client that takes nothing make room for who waits, also the only one', async () => {
+  it('of a client that reads nothing make room for waiting ones, even the only one', async () => {
     transferRules.sampleMilliseconds = 50;
     service = await startTestService({ concurrentDownloads: 1, concurrentRejects: 1 });
     const path = await prepare('Acme');

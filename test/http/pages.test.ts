@@ -17,7 +17,7 @@ import { sendRaw } from '../support/requests';
 import { startAppAt, testKey } from '../support/service';
 
 describe('a page during shutdown', () => {
-  it('closes its connection, also where the browser has it', async () => {
+  it('closes its connection, also if the browser has it cached', async () => {
     const { app, url } = await startAppAt((await startFakeDatabase(() => undefined)).address);
     const { headers } = await sendRaw(url, { method: 'GET', path: '/docs' });
     await app.drain();
@@ -29,7 +29,7 @@ describe('a page during shutdown', () => {
     }
   });
 
-  it('is not waited for where it waits behind another response, and the client disconnects', async () => {
+  it('is not waited for if it waits behind another response, and the client disconnects', async () => {
     const { address } = await startFakeDatabase(() => undefined);
     const { app, url } = await startAppAt(address, { acquireMilliseconds: 500 });
     const { port, hostname } = new URL(url);
@@ -43,7 +43,7 @@ describe('a page during shutdown', () => {
   });
 });
 
-describe('a page whose file is gone', () => {
+describe('a page whose file was deleted', () => {
   it('is an error without the headers of the file, and ends once', async () => {
     const folder = createTestFolder();
     cpSync(dirname(dirname(require.resolve('#pages/identity/openapi.yaml'))), folder, { recursive: true });

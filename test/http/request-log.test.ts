@@ -28,18 +28,18 @@ beforeEach(() => {
   logged.length = 0;
 });
 
-/** The lines of requests so far. */
+/** Returns the log lines of requests so far. */
 const requestLines = () =>
   logged.map((line) => JSON.parse(line) as Line).filter(({ msg }) => msg === 'request');
 
-/** Waits for the line of the one request that the test has sent. */
+/** Waits for the log line of the only request of the test. */
 async function theLine(): Promise<Line> {
   await eventually('the request is logged', () => requestLines().length > 0);
   expect(requestLines()).toHaveLength(1);
   return requestLines()[0]!;
 }
 
-/** Sends bytes as they are, and ends the connection when the server does. */
+/** Sends raw bytes, and ends the connection when the server does. */
 async function sendBytes(...pieces: string[]): Promise<string> {
   const { port, hostname } = new URL(service.url);
   const socket = connect(Number(port), hostname);

@@ -10,7 +10,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Sends bytes as they are. @returns all that comes back until the server closes the connection */
+/** Sends raw bytes. @returns all received bytes until the server closes the connection */
 async function sendBytes(bytes: string): Promise<string> {
   const { port, hostname } = new URL(service.url);
   const socket = connect(Number(port), hostname);
@@ -20,11 +20,11 @@ async function sendBytes(bytes: string): Promise<string> {
   return answer;
 }
 
-/** The status of each response, and the rest of the last one. */
+/** Returns the status of each response, and the rest of the last one. */
 const statusesOf = (answer: string) =>
   [...answer.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 
-describe('what follows a request in progress and is no request', () => {
+describe('data after a request in progress that is not a request', () => {
   const order = { partner_name: 'Acme Outdoor', items: [{ product_id: 'PR00001', quantity: 1 }] };
   const postOrder = () => {
     const body = JSON.stringify(order);
@@ -51,7 +51,7 @@ describe('what follows a request in progress and is no request', () => {
       400,
     ],
     ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nhost: x\r\n\r\n', 400],
-  ])('is refused behind its response: %s', async (_what, bytes, status) => {
+  ])('is rejected after its response: %s', async (_what, bytes, status) => {
     const before = await service.db('orders').count();
 
     const answer = await sendBytes(postOrder() + bytes);
@@ -62,19 +62,19 @@ describe('what follows a request in progress and is no request', () => {
     expect(count - (before as [{ count: number }])[0].count).toBe(1);
   });
 
-  it('is refused behind the responses to all requests before it', async () => {
+  it('is rejected after the responses to all requests before it', async () => {
     expect(statusesOf(await sendBytes(`${postOrder()}${postOrder()}${postOrder()} }`))).toEqual([
       201, 201, 201, 400,
     ]);
   });
 
-  it('is refused behind a response that closes the connection by nothing', async () => {
+  it('is rejected after a response for which no other reason closes the connection', async () => {
     const closing = postOrder().replace('host: x', 'host: x\r\nconnection: close');
 
     expect(statusesOf(await sendBytes(`${closing} `))).toEqual([201]);
   });
 
-  it('is refused behind a long response, which is whole', async () => {
+  it('is rejected after a long response, which is complete', async () => {
     const large = `sku,product_name\n${'A,A\n'.repeat(2_000_000)}`;
     const { feedId } = await service.api.uploadFeed(large);
     const { port, hostname } = new URL(service.url);

@@ -25,7 +25,7 @@ beforeAll(async () => {
   service = await startTestService({ server: { idleMilliseconds } });
 });
 
-/** Large enough that it is being stored before its end has come. */
+/** Large enough that storing starts before it has arrived completely. */
 const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
 
 describe('a client that stops sending without disconnecting', () => {
@@ -35,7 +35,7 @@ describe('a client that stops sending without disconnecting', () => {
     ['between the file and partner_name', [filePart(goodCsv), partnerPart()], 'Acme'],
     ['within the header row', [partnerPart(), filePart(goodCsv)], 'product_name'],
     ['before the first part', [partnerPart(), filePart(goodCsv)], 'partner_name'],
-  ])('%s is told 408, and nothing of its upload remains', async (_where, parts, text) => {
+  ])('%s gets 408, and nothing of its upload remains', async (_where, parts, text) => {
     const before = await stored(service);
     const form = formBody(parts);
     const upload = new OpenUpload(service);
@@ -64,7 +64,7 @@ describe('a client that stops sending without disconnecting', () => {
 });
 
 describe('a client that sends byte by byte', () => {
-  /** Sends it until there is an answer. */
+  /** Sends a byte at a time until there is a response. */
   async function trickle(socket: Socket, text: string): Promise<string> {
     let answer = '';
     socket.on('data', (chunk) => (answer += String(chunk)));
@@ -90,7 +90,7 @@ describe('a client that sends byte by byte', () => {
       formBody([partnerPart(), filePart(goodCsv)]).toString(),
       10_000,
     ],
-  ])('%s is told 408, and nothing of it remains', async (_what, path, contentType, text, length) => {
+  ])('%s gets 408, and nothing of it remains', async (_what, path, contentType, text, length) => {
     const before = await stored(service);
     const socket = openSocket();
     socket.write(

@@ -7,7 +7,7 @@ import { startTestService, testKey, type TestService } from '../support/service'
 
 const idleMilliseconds = 500;
 
-/** More than the buffers between two sockets hold; the rows are long, and soon read. */
+/** More than the buffers between two sockets; the rows are long and quick to read. */
 const largeCsv = 'sku,product_name,price,description\n' + `A,A,NA,${'x'.repeat(50_000)}\n`.repeat(480);
 const fileBytes = largeCsv.length;
 
@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 beforeEach(() => eventually('no file is open', () => openFiles(service.dataDir).length === 0));
 
-/** Asks for something, and takes nothing of the answer. */
+/** Sends a request, and reads nothing of the response. */
 function ask(path: string, times = 1): Socket {
   const { port, hostname } = new URL(service.url);
   const socket = connect(Number(port), hostname);
@@ -46,7 +46,7 @@ function ask(path: string, times = 1): Socket {
   return socket;
 }
 
-/** Reads what is there, to the end of the connection. @returns how much it was */
+/** Reads the available bytes, to the end of the connection. @returns their number */
 async function readRest(socket: Socket): Promise<number> {
   let bytes = 0;
   socket.on('data', (chunk: Buffer) => (bytes += chunk.length)).resume();
@@ -58,7 +58,7 @@ const download = () =>
   fetch(`${service.url}/feeds/${feed.feedId}/raw`, { headers: { 'x-api-key': testKey } });
 
 describe('a client that reads nothing of its response', () => {
-  it('is disconnected, and its permit goes to another client, which waits for it', async () => {
+  it('is disconnected, and its permit goes to a waiting client', async () => {
     const socket = ask(`/feeds/${feed.feedId}/raw`);
     await eventually('it has its place', () => openFiles(service.dataDir).length === 1);
 
@@ -82,7 +82,7 @@ describe('a client that reads nothing of its response', () => {
     let closed = false;
     socket.on('close', () => (closed = true));
 
-    // Whether it was cut off is only seen by writing.
+    // Only a write detects that the connection was closed.
     await eventually('it is cut off', async () => {
       await sleep(50);
       socket.write('\r\n');

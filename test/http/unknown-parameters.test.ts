@@ -15,7 +15,7 @@ beforeAll(async () => {
   await service.api.loadFeed('sku,product_name\nA,A\n');
 });
 
-/** Sends a target as it is. */
+/** Sends a request with a raw target. */
 const get = async (target: string, headers: Record<string, string> = {}) => {
   const response = await sendRaw(service.url, {
     method: 'GET',
@@ -39,7 +39,7 @@ describe('a parameter behind thousands of others', () => {
     expect((await get(`/orders?limit=1${others}&limit=2`)).status).toBe(422);
   });
 
-  it('is named where it is unknown and the client wants to know', async () => {
+  it('is named if it is unknown and the client asks for that', async () => {
     const { status, body } = await get(`/orders?x=1${others}&last=1`, strict);
 
     expect(status).toBe(422);
@@ -69,7 +69,7 @@ describe('Ignored-Parameters', () => {
   });
 
   it.each(['/orders', '/orders?', '/orders?&&', '/orders?=1', '/orders?limit=5&cursor=&partner_name='])(
-    'is absent where every parameter is known: %s',
+    'is absent if every parameter is known: %s',
     async (target) => {
       const { status, headers } = await get(target);
 
@@ -78,7 +78,7 @@ describe('Ignored-Parameters', () => {
     },
   );
 
-  it('is that of a GET in the response to a HEAD', async () => {
+  it('of a HEAD equals the one of GET', async () => {
     const { headers } = await service.api.send('HEAD', '/orders?brand=x');
 
     expect(headers.get('ignored-parameters')).toBe('brand');

@@ -4,13 +4,13 @@ import { startTestService } from '../support/service';
 
 const forever = 2 ** 31 - 1;
 
-/** Whether the promise is settled without the passage of time. */
+/** Whether the promise is settled without advancing the time. */
 function isImmediate(promise: Promise<void>): Promise<boolean> {
   const later = new Promise<false>((resolve) => setImmediate(() => resolve(false)));
   return Promise.race([promise.then(() => true), later]);
 }
 
-/** How many wrong keys of the addresses, one after the other, are not delayed. */
+/** Counts the wrong keys of these addresses, one after the other, that are not delayed. */
 async function countImmediate(addresses: string[], delay = delayWrongKeys(forever)): Promise<number> {
   let count = 0;
   for (const address of addresses) if (await isImmediate(delay(address))) count++;
@@ -21,7 +21,7 @@ const times = (count: number, address: string) => Array.from({ length: count }, 
 afterEach(() => void jest.useRealTimers());
 
 describe('wrong API keys', () => {
-  it('of one address are delayed from the 21st within a minute on', async () => {
+  it('of one address are delayed from the 21st within a minute', async () => {
     expect(await countImmediate(times(25, '192.0.2.1'))).toBe(20);
   });
 
@@ -58,7 +58,7 @@ describe('wrong API keys', () => {
     expect(await countImmediate(times(21, '192.0.2.1'), delay)).toBe(20);
 
     clock.mockReturnValue(61_001);
-    // The cache reads the clock once a millisecond.
+    // The cache reads the clock at most once a millisecond.
     jest.runAllTimers();
 
     expect(await isImmediate(delay('192.0.2.1'))).toBe(true);

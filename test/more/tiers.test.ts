@@ -10,7 +10,7 @@ const testFiles = readdirSync(folder, { recursive: true, encoding: 'utf8' })
   .sort();
 
 async function execute(program: string, args: string[]): Promise<string> {
-  // With all that some tests need, so that none is left out.
+  // With all optional tools, so that no test is skipped.
   const env = { ...process.env, LAST_RELEASE: '/', BROWSER_REQUIRED: '1', TEST_SHARDS: '4', MAKEFLAGS: '' };
   const { stdout } = await promisify(execFile)(program, args, { cwd: project, env });
   return stdout;
@@ -23,22 +23,22 @@ async function filesOfTier(tier: string): Promise<string[]> {
   return (JSON.parse(json) as string[]).map((path) => relative(folder, path));
 }
 
-/** The commands that a target comes to. */
+/** The commands that a target executes. */
 const commandsOf = (target: string) => execute('make', ['--dry-run', '--always-make', target]);
 
 describe('the tiers of the tests', () => {
-  it('have each test file in exactly one of them', async () => {
+  it('each test file is in exactly one of them', async () => {
     const files = await Promise.all(['unit', 'api', 'system', 'more'].map(filesOfTier));
 
     expect(files.flat().sort()).toEqual(testFiles);
   });
 
-  it('are run by `make test`, and the last of them by `make test-more`', async () => {
+  it('`make test` runs all but the last, and `make test-more` runs the last', async () => {
     expect(await commandsOf('test')).toContain('jest --selectProjects unit api system\n');
     expect(await commandsOf('test-more')).toContain('jest --selectProjects more\n');
   });
 
-  it('have no database, no store and no other process in unit', () => {
+  it('unit has no database, no store and no other process', () => {
     const users = testFiles
       .filter((name) => name.startsWith('unit/'))
       .filter((name) => {

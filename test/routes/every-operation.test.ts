@@ -44,7 +44,7 @@ const reading = operations.filter(({ method }) => method === 'GET');
 const withBody = operations.filter(({ hasBody }) => hasBody);
 const withPathParameter = operations.filter(({ path }) => path.includes('{'));
 
-/** A service in which everything exists that the document's examples name. */
+/** A service that contains every resource named by the document's examples. */
 async function startWithExamples(): Promise<TestService> {
   const service = await startTestService();
   await loadProducts(service, [
@@ -126,7 +126,7 @@ async function storedRows(): Promise<Record<string, unknown>> {
   return rows;
 }
 
-/** No key, and for the methods that clients use most also a wrong and a right one. */
+/** No key, and for the most common methods also a wrong and a right one. */
 const keysOf = (method: string): Record<string, string>[] =>
   method === 'GET' || method === 'POST' ? [{}, { 'x-api-key': 'wrong-key' }, { 'x-api-key': testKey }] : [{}];
 
@@ -165,7 +165,7 @@ describe('every operation', () => {
       );
     });
 
-    it.each(operations)('$title says that it has no unknown parameter to reject', async (operation) => {
+    it.each(operations)('$title reports that it has no unknown parameter to reject', async (operation) => {
       await prepare(operation);
       const headers = { prefer: 'handling=strict' };
 
@@ -270,7 +270,7 @@ describe('every operation', () => {
 
   describe('422', () => {
     it.each(operations)(
-      '$title rejects an unknown query parameter to a client that prefers that, without effect',
+      '$title rejects an unknown query parameter if the client prefers that, without effect',
       async (operation) => {
         const before = await storedRows();
         const query = '?partnername=Acme%20Outdoor';
@@ -424,7 +424,7 @@ describe('every operation', () => {
       expect(allowedMethods('/orders')).toEqual(['GET', 'HEAD', 'POST']);
       expect(allowedMethods('/products')).toEqual(['GET', 'HEAD']);
       expect(allowedMethods('/jobs/JV00001/run')).toEqual(['POST']);
-      // Each path that is known has methods that are not allowed.
+      // Each known path has methods that are not allowed.
       expect(cases.length).toBeGreaterThan(paths.length * 5);
     });
 
@@ -458,7 +458,7 @@ describe('every operation', () => {
 
       expect(get.text).not.toBe('');
       if ('transfer-encoding' in get.headers) {
-        // Made while it is sent: its length is known at the end. How it is framed says nothing of a HEAD.
+        // Generated while it is sent: its length is known at the end. HEAD does not show its framing.
         expect(get.headers['content-type']).toMatch(/^text\/(csv|event-stream); charset=utf-8$/);
         delete get.headers['transfer-encoding'];
       } else {
@@ -473,7 +473,7 @@ describe('every operation', () => {
   });
 
   describe('x-request-id', () => {
-    /** Requests that are answered in every way there is. */
+    /** Requests that cover every way to respond. */
     const requests: [status: number, method: string, path: string, key: string | undefined][] = [
       [200, 'GET', '/products', testKey],
       [200, 'GET', '/health', undefined],
@@ -538,7 +538,7 @@ describe('every operation', () => {
       ['caf\u00e9'],
       ['{}'],
       [['a', 'b']],
-    ])('may not be %j: a new UUID stands in for it', async (requestId) => {
+    ])('may not be %j: a new UUID replaces it', async (requestId) => {
       expect(await send(requests[0]!, requestId)).toEqual(aUuid);
     });
   });
@@ -628,7 +628,7 @@ describe('every operation', () => {
       ]);
     };
 
-    describe('when every connection to the database is closed again', () => {
+    describe('when every connection to the database is closed at once', () => {
       let api: ApiClient;
       beforeAll(async () => {
         const { address } = await startFakeDatabase((connection) => connection.end());
@@ -648,7 +648,7 @@ describe('every operation', () => {
       });
     });
 
-    // The service as it is started: what the network refuses reaches the code under test unaltered there only.
+    // The real service: only there, network errors reach the code under test unchanged.
     it('has Retry-After while nothing listens on the address of the database', async () => {
       const { address } = await createTestDatabase();
       const line = await openDatabaseLine(address);

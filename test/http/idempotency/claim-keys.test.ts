@@ -25,7 +25,7 @@ const requestOf = (text: string) => ({
   requestDigest: randomBytes(32),
 });
 
-/** Claims keys in a statement that, after it has taken its snapshot, waits for this advisory lock. */
+/** Claims keys in a statement that waits for this advisory lock after it has taken its snapshot. */
 function lateClaimSql(request: KeyedRequest): Sql {
   const { sql: text, bindings } = claimSql([request]);
   const late = text.replace('cast(? as text[])', "array_remove(cast(? as text[]), 'not' || waited.lock)");
@@ -36,7 +36,7 @@ function lateClaimSql(request: KeyedRequest): Sql {
 }
 
 describe('a claim of keys', () => {
-  it('finds a response that was committed after the statement began', async () => {
+  it('finds a response that was committed after the statement started', async () => {
     const request = requestOf('late');
     const held = await other.transaction();
     await held.raw('select pg_advisory_xact_lock(42)');
@@ -59,7 +59,7 @@ describe('a claim of keys', () => {
     ]);
   });
 
-  it('finds which keys another transaction has, and no response of another API key', async () => {
+  it('finds the keys that another transaction has claimed, and no response of another API key', async () => {
     const [held, free] = [requestOf('held'), requestOf('free')];
     const trx = await other.transaction();
     await claimKey(trx, held.key);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterEach(() => db('idempotency_keys').delete());
 
-/** Leaves answers that expire at times relative to now, in seconds. */
+/** Stores responses that expire at times relative to now, in seconds. */
 async function leaveAnswers(...seconds: number[]): Promise<void> {
   const digest = randomBytes(32);
   await db('idempotency_keys').insert(
@@ -49,7 +49,7 @@ describe('the clean-up of stored responses', () => {
     expect(await kept()).toEqual(['key-0']);
   });
 
-  it('deletes each once on several concurrent processes', async () => {
+  it('deletes each response once on several concurrent processes', async () => {
     await leaveAnswers(...Array.from({ length: 300 }, () => -1));
 
     const deleted = await Promise.all([1, 2, 3, 4].map(() => deleteExpiredAnswers(db)));

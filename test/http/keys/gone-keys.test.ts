@@ -26,20 +26,20 @@ beforeEach(async () => {
 });
 afterEach(() => jest.restoreAllMocks());
 
-/** Makes a key. @param partnerName - its limit; null: none */
+/** Creates a key. @param partnerName - its limit; null: none */
 async function makeKey(partnerName: string | null, name = 'going'): Promise<string> {
   const key = generateKey();
   await insertKey(service.db, { key_name: name, key_digest: digestOf(key), partner_name: partnerName });
   return key;
 }
 
-/** Lets time pass for the service: a key is cached for two seconds, and checked again after as many. */
+/** Advances the time of the service: a key is cached for two seconds, and checked again after two more. */
 function passSeconds(seconds: number): void {
   const now = performance.now.bind(performance);
   jest.spyOn(performance, 'now').mockImplementation(() => now() + seconds * 1000);
 }
 
-/** Sends the first half of an upload. @returns sends the other half, and returns the response */
+/** Sends the first half of an upload. @returns a function that sends the other half and returns the response */
 async function beginUpload(key: string, headers: Record<string, string> = {}, name = partner) {
   const body = formBody([partnerPart(name), filePart(large)]);
   const upload = new OpenUpload(service, { 'x-api-key': key, ...headers });
@@ -72,7 +72,7 @@ const uploadKeyed = (api: ApiClient) =>
     headers: { 'content-type': formType, 'idempotency-key': 'daily' },
   });
 
-describe('what was begun by a key that has gone since', () => {
+describe('work that was started by a key that has been revoked since', () => {
   const ends: [string, () => Promise<unknown>][] = [
     ['revoked', () => revokeKey(service.db, 'going')],
     ['expired', () => service.db('api_keys').update({ expires_at: new Date(Date.now() - 1000) })],
@@ -83,7 +83,7 @@ describe('what was begun by a key that has gone since', () => {
     ],
   ];
   it.each(kinds.flatMap((kind) => ends.map((end) => [...kind, ...end] as const)))(
-    '%s is 401, and nothing of it stays: %s, %s',
+    '%s is 401, and stores nothing: %s, %s',
     async (_what, headers, _end, endKey) => {
       const finish = await beginUpload(await makeKey(partner), headers);
       await endKey();
@@ -95,9 +95,9 @@ describe('what was begun by a key that has gone since', () => {
     },
   );
 
-  it('an upload is refused in its middle once the key is checked again', async () => {
+  it('an upload is rejected midway when the key is checked again', async () => {
     const body = formBody([partnerPart(partner), filePart(large)]);
-    // The service would close at once, and the client fail to write before it has read the response.
+    // The service would close at once, and the client's write would fail before it has read the response.
     const headers = { 'content-length': '9999999', connection: 'keep-alive' };
     const upload = new OpenUpload(service, { 'x-api-key': await makeKey(null), ...headers });
     await upload.write(body.subarray(0, 800_000));
@@ -123,7 +123,7 @@ describe('what was begun by a key that has gone since', () => {
       'a source',
       (api: ApiClient) => putSource(api, partner, 'daily', { url: 'https://feeds.acme.example/' }),
     ],
-  ])('%s is not stored while the service still remembers the key', async (_what, put) => {
+  ])('%s is not stored while the service still caches the key', async (_what, put) => {
     const api = service.api.withKey(await makeKey(partner));
     expect((await api.get('/orders')).status).toBe(200);
     await removePartner(service.db, partner);
@@ -133,7 +133,7 @@ describe('what was begun by a key that has gone since', () => {
     await expectNothingOf(partner);
   });
 
-  it('an order is 401 whose body came later', async () => {
+  it('an order is 401 if its body arrived later', async () => {
     const { productIds } = await loadProducts(service, [{ sku: 'A', price: '5', currency: 'EUR' }]);
     const order = { partner_name: 'Acme Outdoor', items: [{ product_id: productIds[0], quantity: 1 }] };
     const body = JSON.stringify(order);
@@ -153,7 +153,7 @@ describe('what was begun by a key that has gone since', () => {
     expect(await service.db('orders')).toEqual([]);
   });
 
-  /** Asks with a key, and waits for the response. */
+  /** Sends a request with a key, and waits for the response. */
   async function ask(
     key: string,
     path: string,
@@ -170,7 +170,7 @@ describe('what was begun by a key that has gone since', () => {
     return response;
   }
 
-  /** Makes a job with a run that waits: no process claims it. */
+  /** Creates a job with a queued run that no process claims. */
   async function queueRun(): Promise<string> {
     const { jobId } = await service.api.uploadFeed(small, partner);
     await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
@@ -200,7 +200,7 @@ describe('what was begun by a key that has gone since', () => {
     });
 
     it.each(['run', 'revert?run=1'] as const)(
-      'is 401 while it waits, and withdrawn: POST %s',
+      'is 401 while it waits, and is dequeued: POST %s',
       async (path) => {
         const before = await stateOf();
         const waiting = begin(path, await makeKey(partner));
@@ -290,11 +290,11 @@ describe('what was begun by a key that has gone since', () => {
   });
 });
 
-describe('what was begun for a partner that has gone since', () => {
+describe('work that was started for a partner that has been removed since', () => {
   beforeEach(() => service.api.upload({ partnerName: partner, csv: small }));
 
   it.each(kinds)(
-    '%s by a key without limit is 404, and the partner does not come back',
+    '%s by a key without limit is 404, and the partner is not created again',
     async (_what, headers) => {
       const finish = await beginUpload(testKey, headers);
       await removePartner(service.db, partner);
@@ -329,7 +329,7 @@ describe('what was begun for a partner that has gone since', () => {
     expect(await service.db('partners').pluck('partner_name')).toEqual(['Renamed']);
   });
 
-  it('an upload creates a partner that did not exist when it began', async () => {
+  it('an upload creates a partner that did not exist when it started', async () => {
     const finish = await beginUpload(testKey, {}, 'New');
 
     expect((await finish()).status).toBe(201);
@@ -349,12 +349,12 @@ describe('what was begun for a partner that has gone since', () => {
     expect((await send()).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  it('a stored response is not shown to a key that must not see its feed', async () => {
+  it('a stored response is not returned to a key without access to its feed', async () => {
     const key = await makeKey(partner);
     const api = service.api.withKey(key);
     const send = () => uploadKeyed(api);
     await send();
-    // As if the feed were that of another partner meanwhile.
+    // As if the feed now belonged to another partner.
     const [other] = await service.db('partners').insert({ partner_name: 'Other' }, 'partner_id');
     await service.db('feeds').update({ partner_id: other.partner_id });
 

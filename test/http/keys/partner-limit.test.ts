@@ -15,7 +15,7 @@ interface PartnerValues {
 
 const own = 'Own Ltd';
 const foreign = 'Foreign GmbH';
-/** Matches every text of the other partner. */
+/** Matches every text that contains the other partner's mark. */
 const foreignMark = /foreign/i;
 const refusal = { status: 403, body: { detail: `This API key is limited to partner ${own}.` } };
 
@@ -41,7 +41,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
     'sku,product_name,description,brand,category,price,currency,availability\n' +
     `${mark}-1,${mark} tent,${mark} text,${mark} brand,${mark} category,19.90,EUR,in_stock\n` +
     `${mark}-2,${mark} lamp,,,,NA,,\n`;
-  // Its name shows in the list of runs.
+  // The list of runs shows its name.
   const uploader = await withStoredKey(service, partnerName, `${mark} key`);
   const loaded = await uploader.loadFeed(csv, partnerName);
   const waiting = await api.uploadFeed(csv, partnerName);
@@ -59,7 +59,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
     attempts: 1,
     outcome: 'delivered',
   });
-  // A refusal repeats the name that was sent: the mark is in the definition.
+  // A rejection repeats the sent name, so the mark is in the definition.
   const formatName = `format-of-${mark.length}`;
   const columns = { sku: { from: [`${mark} number`] }, product_name: { from: [`${mark} name`] } };
   await putFormat(api, partnerName, formatName, { columns });
@@ -79,7 +79,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
     partnerName,
     values: {
       feed_id: [loaded.feedId, waiting.feedId],
-      // The first one has a finished run, which downloads need.
+      // The first one has a finished run, required for downloads.
       job_id: [loaded.jobId, waiting.jobId, loaded.submissionJobId],
       product_id: [productId],
       order_id: [order.order_id],
@@ -132,7 +132,7 @@ const neutral = new Set([
   ...['If-None-Match', 'If-Range', 'Last-Event-ID', 'Prefer', 'Range'],
 ]);
 
-/** Fields of bodies that do not either. */
+/** Fields of bodies that do not identify data of a partner. */
 const neutralFields = new Set([
   'customer_reference',
   'items',
@@ -145,18 +145,18 @@ const neutralFields = new Set([
 ]);
 
 const keyed = operations.filter(({ needsKey }) => needsKey);
-/** Operations whose responses have no data of partners. */
+/** Operations whose responses contain no data of partners. */
 const withoutData = ['getFeedProfile', 'downloadFeedTemplate'];
 const withPath = keyed.filter(({ path }) => path.includes('{'));
 
-/** Makes the requests of an operation that name a resource of the partner, in path, query or body. */
+/** Builds the requests of an operation that name a resource of the partner, in path, query or body. */
 function requestsNaming(
   operation: Operation,
   { values }: Pick<PartnerValues, 'values'>,
 ): [string, RequestInit][] {
   const known = (name: string) => {
     if (!(name in values)) throw new Error(`Add values of ${name} to this test, or declare it neutral.`);
-    // The events of the job that is queued would keep the response open for a minute.
+    // Events of the queued job would keep the response open for a minute.
     return operation.path.endsWith('/events') ? values[name]!.slice(0, 1) : values[name]!;
   };
   const parameters = parametersOf(operation).filter(({ name }) => !neutral.has(name));
@@ -178,7 +178,7 @@ function requestsNaming(
 
 function bodyNaming({ exampleBody, operationId }: Operation, known: (name: string) => string[]): RequestInit {
   const init = exampleBody();
-  // A definition names nothing of a partner.
+  // A definition names no data of a partner.
   if (['replaceFormat', 'replaceSource'].includes(operationId)) return init;
   if (init.body instanceof FormData) {
     for (const name of [...init.body.keys()])
@@ -268,7 +268,7 @@ describe('a key that is limited to a partner', () => {
   );
 
   it.each(withPath.filter(({ method }) => method === 'GET'))(
-    '$title: returns own resources, and to an unlimited key those of all partners',
+    '$title: returns own resources to a limited key, and resources of all partners to an unlimited key',
     async (operation) => {
       const [request] = requestsNaming(operation, mine);
       const [other] = requestsNaming(operation, theirs);
@@ -286,7 +286,7 @@ describe('a key that is limited to a partner', () => {
     const shown = keyed.filter(
       ({ method, operationId }) => method === 'GET' && !withoutData.includes(operationId),
     );
-    // Their responses have only numbers.
+    // Their responses contain only numbers.
     const withoutText = ['getJob', 'getProductPrices', 'getSalesOverTime'];
     for (const operation of shown.filter(({ operationId }) => !withoutText.includes(operationId))) {
       const texts = await Promise.all(
@@ -358,7 +358,7 @@ describe('a key that is limited to a partner', () => {
   describe.each(['upload', 'inspect'] as const)('%s', (operation) => {
     const csv = 'sku,product_name\nA,A\n';
 
-    it('is refused in another partner’s name, and stores nothing', async () => {
+    it('is rejected with another partner’s name, and stores nothing', async () => {
       const before = await stored(service);
 
       expect(await limited[operation]({ partnerName: foreign, csv })).toMatchObject(refusal);
@@ -366,7 +366,7 @@ describe('a key that is limited to a partner', () => {
       expect(await stored(service)).toEqual(before);
     });
 
-    it('is refused also when the file comes first', async () => {
+    it('is rejected also when the file comes first', async () => {
       const before = await stored(service);
       const form = new FormData();
       form.set('file', new Blob([csv], { type: 'text/csv' }), 'feed.csv');
@@ -379,7 +379,7 @@ describe('a key that is limited to a partner', () => {
     it.each([
       ['is not CSV', { fileName: 'feed.pdf', csv }],
       ['is empty', { csv: '' }],
-    ])('is refused with 403 also when the file %s', async (_what, file) => {
+    ])('is rejected with 403 also when the file %s', async (_what, file) => {
       expect(await limited[operation]({ partnerName: foreign, ...file })).toMatchObject(refusal);
     });
 

@@ -30,7 +30,7 @@ it('a key of another database gets 401', async () => {
   });
 });
 
-it('a revoked key is refused within seconds by every process, and its name can be used again', async () => {
+it('a revoked key is rejected within seconds by every process, and its name can be used again', async () => {
   const { db } = service;
   const key = generateKey();
   await insertKey(db, { key_name: 'to revoke', key_digest: digestOf(key), partner_name: null });
@@ -78,7 +78,7 @@ it('queries the database once for concurrent requests with one key', async () =>
   expect(statements).toBe(1);
 });
 
-it('start-up finds out whether a key is in use', async () => {
+it('start-up detects whether a key is in use', async () => {
   const { db } = await startTestService();
   expect(await hasKeyInUse(db)).toBe(false);
   await insertKey(db, { key_name: 'one', key_digest: digestOf('one'), partner_name: null });

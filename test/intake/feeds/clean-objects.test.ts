@@ -75,7 +75,7 @@ describe('cleanObjects', () => {
     ['of a feed number that was never given out here', orphan],
     ['with a key of another program', 'raw/partners/acme/notes.txt'],
     ['that only looks like one that waits', 'staging/notes.txt'],
-  ])('leaves an object alone %s: the database may be the wrong one', async (_what, key) => {
+  ])('preserves an object %s, because the database may be the wrong one', async (_what, key) => {
     await leaveBehind(key);
     const all = await stored(service);
 

@@ -13,14 +13,14 @@ import { casesFor } from '../../support/fuzz';
 import { extractStrictly, findStrictHeader, strictHeader } from '../../support/read-strictly';
 import { copyRecord } from '../../support/reference-extractor';
 
-/** A record that a run reads. */
+/** A record as read by a run. */
 interface ReadRecord {
   offset: number;
   bytes: Buffer;
   fields: string[];
 }
 
-/** A file with a valid header, and all of its records up to where it is broken. */
+/** A file with a valid header, and all records before its first structural error. */
 interface ReadFile {
   header: FeedHeader;
   records: ReadRecord[];
@@ -52,7 +52,7 @@ async function readFile(bytes: Buffer, chunkBytes: number): Promise<ReadFile | u
   }
 }
 
-/** A store of one object that sends it in small chunks, with the ranges that were requested. */
+/** A store of one object that streams small chunks, and the requested ranges. */
 function storeOf(bytes: Buffer, chunkBytes = 7) {
   const ranges: (ByteRange | undefined)[] = [];
   const get = (_key: string, range?: ByteRange) => {
@@ -75,7 +75,7 @@ const locationIn = (bytes: Buffer, { delimiter }: FeedHeader, offset: number, sk
   format: null,
 });
 
-/** What csv-parse makes of the rows of a whole file; undefined if a quote is left open. */
+/** Parses the rows of a whole file with csv-parse; undefined if a quote stays open. */
 function rowsOf(bytes: Buffer, delimiter: string): string[][] | undefined {
   let all: string[][];
   try {
@@ -90,7 +90,7 @@ function rowsOf(bytes: Buffer, delimiter: string): string[][] | undefined {
     .filter((fields) => !isBlankLine(fields));
 }
 
-/** Feeds with a byte order mark, blank lines and either line end; and bytes that are hardly a feed. */
+/** Feeds with a byte order mark, blank lines and either line end; and bytes that hardly resemble a feed. */
 const anyFile = fc.oneof(
   fc
     .tuple(fc.constantFrom('', '\uFEFF'), fc.constantFrom('', '\n', '\r\n \n\n'), anyFeed, fc.boolean())

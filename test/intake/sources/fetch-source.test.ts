@@ -31,7 +31,7 @@ beforeEach(() => {
 });
 
 let count = 0;
-/** Stores a source of a name of its own. @returns the name */
+/** Stores a source with a unique name. @returns the name */
 async function store(definition: object = {}, partnerName = partner): Promise<string> {
   const name = `source-${++count}`;
   const { status, body } = await putSource(service.api, partnerName, name, {
@@ -48,7 +48,7 @@ const getFeed = async (feedId: string) => (await service.api.get(`/feeds/${feedI
 const getSource = async (name: string) => (await service.api.get(sourcePath(partner, name))).body;
 
 describe('a fetch', () => {
-  it('makes a feed as an upload does, and runs it', async () => {
+  it('creates a feed as an upload does, and runs it', async () => {
     const owner = 'Fetched Ltd';
     const name = await store({ run: true, mode: 'replace', collection: 'tents' }, owner);
 
@@ -82,7 +82,7 @@ describe('a fetch', () => {
     [30, 'failed'],
     [50, 'completed'],
   ])(
-    'withdraws up to %j percent of the products, or the usual part: the run has %s',
+    'withdraws up to %j percent of the products, or the default part: the run has %s',
     async (percent, status) => {
       const owner = `Withdrawing ${percent}`;
       const rows = (count: number) =>
@@ -111,7 +111,7 @@ describe('a fetch', () => {
     expect(await getFeed(fetch.feed_id)).toMatchObject({ format_name: 'numbered' });
   });
 
-  it('unpacks what was packed for the transfer', async () => {
+  it('unpacks a response with a content coding', async () => {
     const name = await store();
     feeds.respond = ({ headers }, response) => {
       expect(headers['accept-encoding']).toBe('gzip');
@@ -123,7 +123,7 @@ describe('a fetch', () => {
     expect(await getFeed(fetch.feed_id)).toMatchObject({ size_bytes: csv.length, file_name: 'products.csv' });
   });
 
-  it('makes no feed of a file that the server says is unchanged, while the last feed is in force', async () => {
+  it('creates no feed of a file that the server reports as unchanged, while the last feed is in force', async () => {
     const owner = 'Conditional Ltd';
     const name = await store({ run: true }, owner);
     feeds.respond = ({ headers }, response) => {
@@ -150,7 +150,7 @@ describe('a fetch', () => {
     expect(third.feed_id).not.toBe(first.feed_id);
   });
 
-  it('makes no feed of equal bytes, unless mode, format or a later run differ', async () => {
+  it('creates no feed of equal bytes, unless mode, format or a later run differ', async () => {
     const owner = 'Equal Ltd';
     const name = await store({ run: true }, owner);
     const loaded = async (feedId: string) =>
@@ -172,7 +172,7 @@ describe('a fetch', () => {
     expect((await fetchOnce(name, owner)).status).toBe('completed');
   });
 
-  it('makes no feed of equal bytes after one of another collection, but after one without a collection', async () => {
+  it('creates no feed of equal bytes after a feed of another collection, but creates one after a feed without a collection', async () => {
     const owner = 'Collections Ltd';
     const name = await store({ run: true, collection: 'tents' }, owner);
     const first = await fetchOnce(name, owner);
@@ -188,7 +188,7 @@ describe('a fetch', () => {
     expect((await fetchOnce(name, owner)).status).toBe('completed');
   });
 
-  it('makes a feed again after one that was not loaded', async () => {
+  it('creates a feed again after one that was not loaded', async () => {
     const name = await store();
 
     const first = await fetchOnce(name);
@@ -330,7 +330,7 @@ describe('a fetch that is repeated', () => {
     expect((await getSource(name)).failures_in_a_row).toBe(0);
   });
 
-  it('takes the place of another one that is requested, which brings it forward', async () => {
+  it('replaces another requested fetch, which brings it forward', async () => {
     const name = await store();
     feeds.respond = (_request, response) => void response.writeHead(500).end();
     await retried(name);
@@ -342,7 +342,7 @@ describe('a fetch that is repeated', () => {
     await eventually('it is fetched', async () => (await getSource(name)).last_feed_id !== null);
   });
 
-  it('ends for a server that falls silent', async () => {
+  it('is aborted when a server stalls', async () => {
     expect(openUrlLimits.idleMilliseconds).toBe(30_000);
     jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 500);
     const name = await store();

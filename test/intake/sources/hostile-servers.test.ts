@@ -15,7 +15,7 @@ let service: TestService;
 let closed: TestService;
 let feeds: FeedServer;
 let rawUrl: string;
-/** What the server sends that knows no HTTP. */
+/** The bytes that the server without HTTP sends. */
 let speak: (socket: Socket) => void;
 
 beforeAll(async () => {
@@ -39,34 +39,34 @@ beforeEach(() => {
   jest.replaceProperty(fetchLimits, 'attemptMilliseconds', 3_000);
 });
 
-/** Sends pieces, a pause between them, until the client hangs up. */
+/** Sends chunks with a pause between them until the client disconnects. */
 function drip(socket: NodeJS.WritableStream, piece: string, milliseconds: number): void {
   const timer = setInterval(() => void socket.write(piece, 'latin1'), milliseconds);
   socket.on('close', () => clearInterval(timer));
 }
 
 interface Hostile {
-  /** Of the feed server. */
+  /** Port of the feed server. */
   respond?: FeedServer['respond'];
-  /** Of the server that knows no HTTP. */
+  /** Port of the server without HTTP. */
   speak?: (socket: Socket) => void;
-  /** Default: that of the server. */
+  /** Default: the port of the feed server. */
   url?: () => string;
-  /** Only public addresses are allowed. */
+  /** Allows public addresses only. */
   closed?: boolean;
 }
 
-/** Begins a packed file. */
+/** Start of a gzip file. */
 const gzipHead = Buffer.from('1f8b0800000000000003', 'hex');
 /** Stored blocks of no bytes. */
 const nothing = Buffer.from('000000ffff', 'hex').toString('latin1').repeat(1_000);
 
-/** 5 KB that become 5 MB. */
+/** 5 KB that unpack to 5 MB. */
 const bomb = gzipSync(csv + 'x'.repeat(5_000_000));
 
 const head = 'HTTP/1.1 200 OK\r\n';
 
-/** The servers of the table in the page, by its first column. */
+/** The servers in the table of the page, by its first column. */
 const servers: Record<string, Hostile> = {
   'refuses connections': { url: () => 'http://127.0.0.1:1/a.csv' },
   'has no address': { url: () => 'http://unknown.test/a.csv', closed: true },
@@ -165,13 +165,13 @@ const servers: Record<string, Hostile> = {
 };
 
 const page = 'docs/how-to/fetch-feeds.md';
-/** The rows of the table: server, reason, whether it is repeated. */
+/** The rows of the table: server, reason, whether the fetch is repeated. */
 const rows = Array.from(
   readFileSync(join(project, page), 'utf8').matchAll(/^\| … (.+?) +\| `(.+?)` +\| (yes|no) /gm),
   ([, server, reason, repeated]) => [server!, reason!, repeated!] as const,
 );
 
-it('has a row in the page for each server', () => {
+it('the page has a row for each server', () => {
   expect(rows.map(([server]) => server)).toEqual(Object.keys(servers));
 });
 

@@ -31,7 +31,7 @@ describe('servers that occupy all slots of a process', () => {
       'A,Tent\n'.repeat(100),
       'timeout: The server sent less than 64 KiB per second for 0.5 seconds while other partners waited.',
     ],
-  ])('leave them to others when they are %s', async (_what, piece, reason) => {
+  ])('leave slots to others when they are %s', async (_what, piece, reason) => {
     jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 500);
     const slow: ServerResponse[] = [];
     const feeds = await startFeedServer((_request, response) => {

@@ -10,7 +10,7 @@ import { startFeedServer } from '../../support/source-requests';
 const request = (url: string) => ({ url, headers: {}, secretHeaders: { authorization: 'secret' } });
 const options = { privateAddresses: false, signal: new AbortController().signal };
 
-/** Has requests with TLS end in a redirect. */
+/** Makes TLS requests end in a redirect. */
 function redirectWithTls(location: string): void {
   const respond = (_url: unknown, _options: unknown, onResponse: (response: unknown) => void) => {
     const sending = Object.assign(new EventEmitter(), { end: () => undefined, setTimeout: () => undefined });
@@ -24,18 +24,18 @@ function redirectWithTls(location: string): void {
   jest.spyOn(https, 'request').mockImplementation(respond as never);
 }
 
-describe('a server that does not come to a response', () => {
+describe('a server without a response', () => {
   const everywhere = { ...options, privateAddresses: true };
   const answers = 'timeout: The server did not respond within 0.2 seconds.';
   beforeEach(() => void jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 200));
 
-  it('because it negotiates no TLS is left at the timeout', async () => {
+  it('times out if it negotiates no TLS', async () => {
     const url = `https://127.0.0.1:${await silentServer()}/a.csv`;
 
     await expect(openUrl(request(url), everywhere)).rejects.toThrow(answers);
   });
 
-  it('because its name is not resolved is left at the timeout', async () => {
+  it('times out if its name is not resolved', async () => {
     const { request: send } = http;
     const lookup: LookupFunction = () => undefined;
     jest
@@ -47,7 +47,7 @@ describe('a server that does not come to a response', () => {
 });
 
 describe('a redirect', () => {
-  it('from https to http is refused', async () => {
+  it('from https to http is rejected', async () => {
     redirectWithTls('http://93.184.215.14/b.csv');
     const plain = jest.spyOn(http, 'request');
 
@@ -57,7 +57,7 @@ describe('a redirect', () => {
     expect(plain).not.toHaveBeenCalled();
   });
 
-  it('to a private address is refused', async () => {
+  it('to a private address is rejected', async () => {
     redirectWithTls('https://169.254.169.254/latest/meta-data');
 
     await expect(openUrl(request('https://93.184.215.14/a.csv'), options)).rejects.toThrow(
@@ -67,10 +67,10 @@ describe('a redirect', () => {
   });
 });
 
-it('connects to the address that was checked, whatever the name has become since', async () => {
+it('connects to the checked address, even if the name has changed since', async () => {
   const server = await startFeedServer((_request, response) => void response.end('x'));
   const asked: string[] = [];
-  // The first answer is taken for public; a second one would be refused.
+  // The first address counts as public; a second one would be rejected.
   const lookup: LookupFunction = (name, { all }, done) => {
     asked.push(name);
     if (asked.length > 1) done(new PrivateAddressError('10.0.0.1'), '');

@@ -20,7 +20,7 @@ const secrets = {
   basic_auth: { username: 'acme', password: 'pw-4c1f' },
 };
 
-/** What the service has logged. */
+/** The log of the service. */
 let logged = '';
 const log = pino(
   { level: 'trace' },
@@ -62,7 +62,7 @@ async function store(definition: object = {}, of: TestService = service): Promis
 const fetchOnce = (of: TestService = service) => fetchNow(of.api, partner, 'daily');
 
 describe('secrets', () => {
-  it('are sent to the server, and shown nowhere', async () => {
+  it('are sent to the server, and appear nowhere else', async () => {
     const receiver = await startReceiver();
     await sendTo(service.db, receiver.url);
     await store(secrets);
@@ -108,7 +108,7 @@ describe('secrets', () => {
     }
   });
 
-  it('are no part of an error or a log', async () => {
+  it('are not part of an error or a log', async () => {
     logged = '';
     const bodies = [
       { url: 'x', ...secrets },
@@ -136,7 +136,7 @@ describe('secrets', () => {
     expect(logged).not.toMatch(/pw-4c1f|tok-3a7/);
   });
 
-  it('stay when they are sent masked, and are dropped with a change of the origin', async () => {
+  it('are kept when they are sent masked, and are dropped when the origin changes', async () => {
     await store(secrets);
     const masked = {
       headers: { 'x-feed-token': '********' },
@@ -155,7 +155,7 @@ describe('secrets', () => {
     expect(body.definition).toMatchObject({ headers: {}, basic_auth: null });
   });
 
-  it('do not follow a redirect to another origin, and follow one to the same', async () => {
+  it('are not sent to another origin after a redirect, but to the same one', async () => {
     await store(secrets);
     feeds.respond = (request, response) =>
       request.url === '/a.csv'
@@ -173,7 +173,7 @@ describe('secrets', () => {
     expect(other.requests[0]!.headers).not.toHaveProperty('authorization');
   });
 
-  it('need a key, which can be replaced by a newer one before it', async () => {
+  it('need an encryption key, which a newer one in front of it can replace', async () => {
     const without = await startTestService({ secretBox: null });
     const refused = await putSource(without.api, partner, 'daily', { url: 'https://a.example/', ...secrets });
     expect([refused.status, refused.body.detail[0].msg]).toEqual([
@@ -229,7 +229,7 @@ describe('a redirect', () => {
 });
 
 describe('a private address', () => {
-  it('is not fetched from, however it is named', async () => {
+  it('is not fetched from, for any form of its name', async () => {
     const closed = await startTestService({ sources: { privateAddresses: false, spread: 0 } });
     await startNameServer({ 'private.test': ['127.0.0.1'], 'both.test': ['93.184.215.14', '10.0.0.1'] });
     const { port } = new URL(feeds.url);

@@ -44,7 +44,7 @@ const endAll = (db: Database = service.db) =>
   db('source_fetches').where('status', 'queued').update({ status: 'failed', finished_at: new Date() });
 
 describe('a slot', () => {
-  it('gives one fetch, and is followed by the next', async () => {
+  it('queues one fetch, and is followed by the next slot', async () => {
     await store('a', '2026-03-02T05:30:00Z');
 
     await scheduleDue(service.db, { now: at('2026-03-02T05:29:59Z') });
@@ -69,7 +69,7 @@ describe('a slot', () => {
     expect(wait).toBeLessThanOrEqual(60_000);
   });
 
-  it('is made up for once, however many were missed', async () => {
+  it('is made up for once, for any number of missed slots', async () => {
     await store('a', '2026-03-02T05:30:00Z');
 
     await scheduleDue(service.db, { now: at('2026-03-20T12:00:00Z') });
@@ -104,7 +104,7 @@ describe('a slot', () => {
     expect(await fetchesOf('a')).toMatchObject([{ status: 'skipped' }]);
   });
 
-  it('gives one fetch to two schedulers at once', async () => {
+  it('queues one fetch for two concurrent schedulers', async () => {
     for (let count = 0; count < 30; count++) await store(`s${count}`, '2026-03-02T05:30:00Z');
     const other = openDatabase(service.address, { applicationName: 'test', connectionsMax: 4 });
     afterFile(() => other.destroy());
@@ -119,7 +119,7 @@ describe('a slot', () => {
     expect(rows.filter(({ count }: { count: number }) => count !== 1)).toEqual([]);
   });
 
-  it('comes once in the night of each change of clocks', async () => {
+  it('occurs once in the night of each clock change', async () => {
     const berlin = (cron: string) => ({ ...daily, schedule: { cron, time_zone: 'Europe/Berlin' } });
     await store('spring', '2026-03-28T01:30:00Z', berlin('30 2 * * *'));
     await store('autumn', '2026-10-24T00:30:00Z', berlin('30 2 * * *'));
@@ -143,7 +143,7 @@ describe('a slot', () => {
     expect(await slots('autumn')).toHaveLength(2);
   }, 60_000);
 
-  it('comes at its time again after the clock was wrong, and never twice', async () => {
+  it('occurs at its time again after the clock was wrong, and never twice', async () => {
     await store('a', '2026-03-02T05:30:00Z');
     await scheduleDue(service.db, { now: at('2027-06-01T00:00:00Z') });
     expect(await nextOf('a')).toBe('2027-06-01T05:30:00.000Z');
@@ -160,7 +160,7 @@ describe('a slot', () => {
     ]);
   });
 
-  it('is fetched where the next cannot be computed, which fails alone each hour, and is made up for', async () => {
+  it('is fetched if the next one cannot be computed; that fails alone each hour, and is made up for', async () => {
     const unknown = { ...daily, schedule: { cron: '30 5 * * *', time_zone: 'Mars/Olympus' } };
     await sendTo(service.db, 'http://localhost/');
     for (const name of ['a', 'b', 'c']) await store(name, '2026-03-02T05:30:00Z');
@@ -207,7 +207,7 @@ describe('a slot', () => {
     expect(await nextOf('b')).toBe('2026-03-03T05:30:00.000Z');
   });
 
-  it('does not come of a source that is not enabled', async () => {
+  it('does not occur for a disabled source', async () => {
     await putSource(service.api, partner, 'a', { ...daily, enabled: false });
 
     expect(await nextOf('a')).toBeNull();
@@ -247,7 +247,7 @@ describe('a claim', () => {
     expect(await claimFetches(service.db, 4)).toHaveLength(0);
   });
 
-  it('passes to another worker when its lease has expired, and the first one makes no feed', async () => {
+  it('passes to another worker after its lease has expired, and the first worker creates no feed', async () => {
     const feeds = await startFeedServer((_request, response) => void response.end(csv));
     await request('a', { url: `${feeds.url}/products.csv` });
     const [first] = await claimFetches(service.db, 1);
@@ -296,7 +296,7 @@ describe('a claim', () => {
     expect(await filesBelow(service.dataDir)).toEqual([]);
   });
 
-  it('makes no feed of a source that was deleted meanwhile', async () => {
+  it('creates no feed of a source that was deleted meanwhile', async () => {
     const feeds = await startFeedServer((_request, response) => {
       void service.api.send('DELETE', sourcePath(partner, 'a')).then(() => response.end(csv));
     });
@@ -309,7 +309,7 @@ describe('a claim', () => {
     expect(await filesBelow(service.dataDir)).toEqual([]);
   });
 
-  it('ends nothing twice', async () => {
+  it('finishes no fetch twice', async () => {
     await request();
     const [claim] = await claimFetches(service.db, 1);
     const end = () =>

@@ -24,7 +24,7 @@ beforeEach(async () => {
   };
 });
 
-/** Makes everything of a partner older. */
+/** Shifts all data of a partner into the past. */
 async function age(partner: string, days: number): Promise<void> {
   for (const [table, column] of [
     ['partner_counts', 'last_completed_at'],
@@ -43,7 +43,7 @@ const notice = (days?: number) => noticeStalePartners(service.db, days);
 const gauge = () => countStalePartners(service.db);
 
 describe('a partner without a completed feed', () => {
-  it('is never stale without a setting and without a source that has days', async () => {
+  it('is never stale without a setting and without a source with a number of days', async () => {
     await putSource(service.api, 'Acme', 'daily', { url });
     await service.api.loadFeed(csv, 'Acme');
     await age('Acme', 1_000);
@@ -51,7 +51,7 @@ describe('a partner without a completed feed', () => {
     expect([await notice(), await published(), await gauge()]).toEqual([0, [], 0]);
   });
 
-  it('is stale whatever the days of the source of another are', async () => {
+  it("is stale independently of another partner's source", async () => {
     await service.api.loadFeed(csv, 'Acme');
     await putSource(service.api, 'Restored', 'daily', { url, stale_after_days: 7 });
     await service.db.raw(
@@ -62,7 +62,7 @@ describe('a partner without a completed feed', () => {
     expect([await notice(7), await published()]).toEqual([1, ['Acme']]);
   });
 
-  it('is stale once, until another feed has completed and has grown old too', async () => {
+  it('is stale once, until another feed has completed and has aged too', async () => {
     await service.api.loadFeed(csv, 'Acme');
     await age('Acme', 6);
     expect(await notice(7)).toBe(0);
@@ -78,7 +78,7 @@ describe('a partner without a completed feed', () => {
     expect([await notice(7), await gauge(), await published()]).toEqual([1, 1, ['Acme', 'Acme']]);
   });
 
-  it('is not announced again when the days are changed and changed back', async () => {
+  it('is not announced again when the number of days is changed and changed back', async () => {
     await service.api.loadFeed(csv, 'Acme');
     await age('Acme', 10);
     await notice(7);
@@ -90,7 +90,7 @@ describe('a partner without a completed feed', () => {
     expect(await gauge()).toBe(0);
   });
 
-  it('has the fewest days of its enabled sources, which override the setting', async () => {
+  it('uses the fewest days of its enabled sources, which override the setting', async () => {
     const definitions = [
       { url, stale_after_days: 20 },
       { url, stale_after_days: 10 },
@@ -108,7 +108,7 @@ describe('a partner without a completed feed', () => {
     expect([await notice(3), await published()]).toEqual([1, ['Birch', 'Acme']]);
   });
 
-  it('counts from its first feed or source before the first run, and has neither as a mere name', async () => {
+  it('counts from its first feed or source before the first run, and is not stale as a mere name', async () => {
     await service.api.uploadFeed(csv, 'Uploaded');
     await putSource(service.api, 'Fetched', 'daily', { url });
     await service.db('partners').insert({ partner_name: 'Named' });
@@ -120,7 +120,7 @@ describe('a partner without a completed feed', () => {
     expect((await published()).sort()).toEqual(['Fetched', 'Uploaded']);
   });
 
-  it('is announced once by several processes, however many partners there are', async () => {
+  it('is announced once by several processes, for any number of partners', async () => {
     await service.db.raw(
       `with named as (
          insert into partners (partner_name) select 'Partner ' || number from generate_series(1, 1200) as number
@@ -131,7 +131,7 @@ describe('a partner without a completed feed', () => {
     const other = openDatabase(service.address, { applicationName: 'test', connectionsMax: 4 });
     afterFile(() => other.destroy());
 
-    // Those that find another process at work leave the rest to it.
+    // A process that finds another one at work leaves the rest to it.
     await Promise.all([service.db, other, other].map((db) => noticeStalePartners(db, 7)));
     await notice(7);
 
@@ -139,7 +139,7 @@ describe('a partner without a completed feed', () => {
     expect([names.length, new Set(names).size, await gauge()]).toEqual([1200, 1200, 1200]);
   });
 
-  it('locks the reasons of few partners at a time, also of those that are stale no more', async () => {
+  it('locks the reasons of few partners at a time, also of partners that are no longer stale', async () => {
     await service.db.raw(
       `with named as (
          insert into partners (partner_name) select 'Partner ' || number from generate_series(1, 1100) as number
@@ -156,7 +156,7 @@ describe('a partner without a completed feed', () => {
     expect(partners).toEqual([500, 500, 100]);
   });
 
-  it('is forgotten with the partner', async () => {
+  it('is removed with the partner', async () => {
     await putSource(service.api, 'Acme', 'daily', { url });
     await age('Acme', 8);
     expect(await notice(7)).toBe(1);
@@ -168,7 +168,7 @@ describe('a partner without a completed feed', () => {
 });
 
 describe('partner.stale', () => {
-  it('has the partner as the API returns it, and goes to endpoints of the partner only', async () => {
+  it('contains the partner as the API returns it, and goes to endpoints of the partner only', async () => {
     const running = await startTestService({
       sources: { privateAddresses: true, partnerStaleDays: 7 },
       webhooks: 'to any address',

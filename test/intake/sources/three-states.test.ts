@@ -21,7 +21,7 @@ it('fetches a source on its schedule while its file is new, unchanged and broken
     url: `${feeds.url}/products.csv`,
     schedule: { cron: '30 5 * * *' },
   });
-  /** Has the slot of a day come. @returns its fetch, when the fetch and its run have ended */
+  /** Advances to the slot of a day. @returns its fetch, after the fetch and its run have ended */
   const dayComes = async (day: string) => {
     await service.db('sources').update({ next_slot_at: `${day}T05:30:00Z` });
     return eventually(`the slot of ${day} has ended`, async () => {

@@ -29,7 +29,7 @@ async function expectExact(): Promise<void> {
   expect(served).toEqual(direct);
 }
 
-/** Roll-ups do not disturb what is right, whatever they add. */
+/** Roll-ups do not change correct figures. */
 async function expectExactForGood(): Promise<void> {
   await expectExact();
   await rollUpSales(db);
@@ -47,7 +47,7 @@ const addItem = `
   insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
   select max(order_id), 1, 'LATE', 'Late', 2, 0.5, 1 from orders where partner_name = 'Acme'`;
 
-/** Orders as they are copied from another database: first all orders, then all items. */
+/** Copies orders as from another database: first all orders, then all items. */
 const importOrders = (transactionId: string) => [
   `insert into orders (order_id, partner_name, currency, total_amount, created_at, transaction_id)
    overriding system value
@@ -56,7 +56,7 @@ const importOrders = (transactionId: string) => [
    values (9001, 1, 'OLD', 'Old', 1, 7, 7), (9002, 1, 'OLD', 'Old', 7, 1, 7)`,
 ];
 
-/** What is changed by hand, in one transaction or several. */
+/** Manual changes, in one transaction or several. */
 const changes: [what: string, transactions: string[]][] = [
   ['the quantity of an item', ['update order_items set quantity = 5, line_total = unit_price * 5']],
   [
@@ -119,7 +119,7 @@ describe('sales figures stay exact', () => {
   );
 
   it('with session_replication_role = replica', async () => {
-    // The orders of one copy are enough: they have numbers.
+    // The orders of one copy suffice: they have numbers.
     for (const [, transactions] of changes.slice(0, -1)) {
       await change(transactions, 'set local session_replication_role = replica;');
       await expectExact();
@@ -140,7 +140,7 @@ describe('sales figures stay exact', () => {
   });
 });
 
-/** Rolls up until figures are exact, which they are within a minute of the service's own roll-ups. */
+/** Rolls up until figures are exact, at most a minute of the service's own roll-ups. */
 const expectExactSoon = () =>
   eventually('figures are exact', async () => {
     await rollUpSales(db);
@@ -222,7 +222,7 @@ describe('the periodic verification corrects sales figures', () => {
 });
 
 describe('verifySales', () => {
-  it('returns no difference if the figures are right, whatever the sums contain', async () => {
+  it('returns no difference if the figures are right, for any content of the sums', async () => {
     expect(await verifySales(db)).toEqual([]);
     await db.raw('delete from order_items where unit_price = 7');
     expect(await verifySales(db)).toEqual([]);

@@ -5,7 +5,7 @@ import { judge } from '../../../scripts/contract-verdict';
 
 const document = json as unknown as OpenAPIV3.Document;
 
-/** Compares once for all these changes: a comparison takes a second. */
+/** Compares once for all these changes, because a comparison takes a second. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a tree of anything, to be changed anywhere
 function changesOf(...edits: ((document: any) => void)[]): string[] {
   const copy = structuredClone(document);

@@ -17,7 +17,7 @@ interface Finding {
 /** A violation, and the only finding expected at its location. */
 interface Break {
   rule: string;
-  /** Where the finding is. */
+  /** Location of the finding. */
   at: (string | number)[];
   message: string;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a tree of anything, to be broken anywhere
@@ -215,7 +215,7 @@ const breaks: Break[] = [
   },
 ];
 
-/** Lints a document as `make lint` does; all at once, as a run takes seconds. */
+/** Lints a document as `make lint` does; all rules together, because a run takes seconds. */
 function lint(document: unknown): Finding[] {
   const path = join(createTestFolder(), 'openapi.json');
   writeFileSync(path, JSON.stringify(document));
@@ -228,7 +228,7 @@ function lint(document: unknown): Finding[] {
   );
   closeSync(file);
   try {
-    // With nothing to find, a sentence follows.
+    // Without findings, a sentence follows.
     return JSON.parse(stdout.slice(0, stdout.lastIndexOf(']') + 1)) as Finding[];
   } catch {
     throw new Error(`spectral: ${stdout}${stderr}`);

@@ -16,7 +16,7 @@ const runbook = read('docs/how-to/monitor.md');
 
 const job: string = parse(read('deploy/prometheus/scrape.yaml')).scrape_configs[0].job_name;
 
-/** All expressions, each with its place. */
+/** All expressions, each with its location. */
 const expressions: [string, string][] = [
   ...rules.map(({ alert, expr }) => [alert, expr] as [string, string]),
   ...panels.flatMap(({ title, targets = [] }) =>
@@ -24,7 +24,7 @@ const expressions: [string, string][] = [
   ),
 ];
 
-/** Metrics of the service, and those of prom-client. */
+/** Metrics of the service and of prom-client. */
 async function knownMetrics(): Promise<Set<string>> {
   const { text } = await new Metrics().text();
   return new Set([
@@ -40,7 +40,7 @@ const selectorsOf = (expression: string) =>
     matchers: matchers!,
   }));
 
-/** The metric of a series: those of a histogram have endings. */
+/** Returns the metric of a series; series of a histogram have suffixes. */
 const metricOf = (series: string) => series.replace(/_(bucket|sum|count)$/, '');
 
 describe('alerts and dashboard', () => {
@@ -53,7 +53,7 @@ describe('alerts and dashboard', () => {
     );
 
     expect(selectors.length).toBeGreaterThan(0);
-    // None without braces.
+    // Without braces, there are no matchers.
     expect(names.filter((name) => !selectors.some((selector) => selector.name === name))).toEqual([]);
     for (const { name, matchers } of selectors) {
       expect(matchers).toMatch(new RegExp(`^job="${job}"`));
@@ -103,7 +103,7 @@ describe('each alert', () => {
     expect(new Set(raised)).toEqual(new Set(rules.map(({ alert }) => alert as string)));
   });
 
-  it('has a name of its own, and each paragraph an alert', () => {
+  it('has a unique name, and each paragraph has an alert', () => {
     const paragraphs = Array.from(runbook.matchAll(/^## (\w+)$/gm), ([, heading]) => heading);
 
     expect(paragraphs).toEqual(rules.map(({ alert }) => alert));
@@ -112,7 +112,7 @@ describe('each alert', () => {
 });
 
 describe('the dashboard', () => {
-  it('has panels with ids of their own that do not overlap', () => {
+  it('has panels with unique ids that do not overlap', () => {
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
     );

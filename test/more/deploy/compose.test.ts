@@ -18,7 +18,7 @@ const given = (value: string) =>
     name === 'SECRETS_KEY' ? generateSecretsKey() : `given${name}`,
   );
 
-/** The whole environment of one of our processes. */
+/** The whole environment of one of the service's processes. */
 function environmentOf(service: Document): Record<string, string> {
   const entries = Object.entries<string>(service.environment);
   return { ...image.env, ...Object.fromEntries(entries.map(([name, value]) => [name, given(value)])) };
@@ -26,7 +26,7 @@ function environmentOf(service: Document): Record<string, string> {
 
 describe('compose.yaml', () => {
   it('is valid by the Compose Specification', () => {
-    // It names a draft by an address that is not that draft's, and its parts by a keyword of another.
+    // The schema refers to its draft by a wrong address, and to its parts by a keyword of another draft.
     const { $schema: _draft, ...schema } = composeSchema as Record<string, unknown>;
     const ajv = addFormats(new Ajv({ allErrors: true, strict: false })).removeKeyword('id');
     ajv.addFormat('duration', /^(\d+(\.\d+)?(us|ms|s|m|h))+$/);
@@ -87,7 +87,7 @@ describe('compose.yaml', () => {
   it.each(ours)('%s has a read-only file system, no capabilities, and a stop grace period', (_, service) => {
     expect(service).toMatchObject({ read_only: true, cap_drop: ['ALL'] });
     expect(parseInt(service.stop_grace_period, 10) * 1000).toBeGreaterThan(promisedStopMilliseconds);
-    // With the image's own look at /readyz, but for the migration, which serves nothing.
+    // With the image's health check of /readyz, except for the migration, which has no server.
     expect(service.healthcheck).toEqual(service.command?.[0] === 'migrate' ? { disable: true } : undefined);
   });
 

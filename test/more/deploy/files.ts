@@ -10,7 +10,7 @@ export type Document = any;
 
 export const read = (path: string): string => readFileSync(join(project, path), 'utf8');
 
-/** A file of settings, `NAME=value` a line, with comments. */
+/** Parses a file of settings: `NAME=value` per line, with comments. */
 export function readSettings(path: string): Record<string, string> {
   const lines = read(path)
     .split('\n')
@@ -18,7 +18,7 @@ export function readSettings(path: string): Record<string, string> {
   return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2) as [string, string]));
 }
 
-/** `compose.yaml`, its anchors and merges resolved, its variables not. */
+/** `compose.yaml` with resolved anchors and merges, but unresolved variables. */
 export function readCompose(): Document {
   return parse(read('compose.yaml'), { merge: true });
 }
@@ -59,7 +59,7 @@ export function readImage(): Image {
   };
 }
 
-/** The words of a command. @throws SyntaxError when it is not in exec form: a shell would keep the signals for itself */
+/** Returns the words of a command. @throws SyntaxError unless in exec form: a shell would not forward signals */
 function commandOf(instruction: Instruction): string[] {
   const text = instruction.getRawArgumentsContent()!;
   return JSON.parse(text.replace(/^.*?\bCMD /s, '')) as string[];

@@ -13,7 +13,7 @@ const image = readImage();
 const folder = createTestFolder();
 const database = { owner: '', service: '' };
 
-/** What `npm ci --omit=dev` installs, without optional packages and what the Dockerfile removes after the build. */
+/** Packages of `npm ci --omit=dev`, without optional ones and without files that the Dockerfile removes. */
 function installed(): string[] {
   const removed = /&& rm -r ([^&]*?)\n\n/.exec(read('Dockerfile'))![1]!.split(/[\s\\]+/);
   type Packages = Record<string, { dev?: boolean; optional?: boolean; devOptional?: boolean }>;
@@ -24,11 +24,11 @@ function installed(): string[] {
     .filter((path) => removed.every((gone) => path !== gone && !path.startsWith(`${gone}/`)));
 }
 
-/** Lays out /app: what the last stage copies there. Modules are linked, and seen as if they were there. */
+/** Lays out /app as the last stage does. Modules are links that behave like copies. */
 function layOut(): void {
   cpSync(join(project, 'dist'), join(folder, 'dist'), { recursive: true });
   for (const file of ['package.json', 'spec/openapi.yaml']) cpSync(join(project, file), join(folder, file));
-  // Those within another come with it.
+  // Nested modules come with their parent.
   for (const path of installed().filter((each) => each.lastIndexOf('node_modules/') === 0)) {
     mkdirSync(dirname(join(folder, path)), { recursive: true });
     symlinkSync(join(project, path), join(folder, path));
@@ -51,7 +51,7 @@ const environment = (databaseUrlOf: string, settings: Record<string, string> = {
   ...settings,
 });
 
-/** Starts what a container starts with these arguments. */
+/** Starts the command of a container with these arguments. */
 function run(args: string[], env: Record<string, string>): ServiceProcess {
   const [, ...words] = image.entrypoint;
   const child = spawn(process.execPath, [...words, ...args], {
@@ -92,7 +92,7 @@ beforeAll(async () => {
   expect(await run(['migrate'], environment(database.owner)).exit).toMatchObject({ code: 0, stderr: '' });
   const grants = readFileSync(join(project, 'deploy/database-grants.sql'), 'utf8');
   await asOwner(grants);
-  // Again does no harm.
+  // Migrating again has no effect.
   await asOwner(grants);
 });
 
@@ -138,7 +138,7 @@ async function expectStop(service: ServiceProcess): Promise<void> {
   expect(await service.stop('SIGTERM')).toMatchObject({ code: 0, stderr: '' });
 }
 
-/** @returns the exit code of the image's look at its health */
+/** @returns the exit code of the image's health check */
 async function health(port: string): Promise<number | null> {
   const [command, ...words] = image.healthcheck;
   const env = { PATH: process.env.PATH, METRICS_PORT: port };

@@ -36,7 +36,7 @@ const serving = pods.filter(([name]) => name.startsWith('Deployment'));
 
 const moduleOf = ({ apiVersion, kind }: Document) => `kubernetes-models/${apiVersion}/${kind}`;
 
-/** Compiles the manifests as values of the API's types, which know every field. */
+/** Compiles the manifests as values of the API's types, which declare every field. */
 function typeErrors(manifests: Document[]): string[] {
   const lines = manifests.map(
     (manifest, at) =>
@@ -65,7 +65,7 @@ function typeErrors(manifests: Document[]): string[] {
     .map(({ messageText }) => ts.flattenDiagnosticMessageText(messageText, '\n'));
 }
 
-/** The whole environment of a container: the image's, that of `envFrom`, and its own. */
+/** The whole environment of a container: from the image, from `envFrom`, and its own. */
 function environmentOf(container: Document): Record<string, string> {
   const sources = container.envFrom.map(({ configMapRef, secretRef }: Document) =>
     configMapRef ? settings : secrets.find(({ metadata }) => metadata.name === secretRef.name).stringData,

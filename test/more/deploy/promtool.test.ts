@@ -6,10 +6,10 @@ import { project } from '../../support/harness';
 const promtool = process.env.PROMTOOL;
 const folder = join(project, 'deploy', 'prometheus');
 
-/** Runs promtool. @throws with its output when it finds a fault */
+/** Runs promtool. @throws Error with its output if it reports a problem */
 const check = (...args: string[]) => promisify(execFile)(promtool!, args, { cwd: folder });
 
-// Debian has it in the package prometheus.
+// In Debian's package prometheus.
 (promtool ? describe : describe.skip)('promtool', () => {
   it.each([
     ['accepts the alerts', ['check', 'rules', 'alerts.yaml'], 'rules found'],

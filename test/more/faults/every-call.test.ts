@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 
 async function expectIntact(): Promise<void> {
-  // What every process does every few seconds.
+  // Periodic calls of every process.
   await recoverRuns(service.db);
   await rollUpSales(service.db);
   const system = { db: service.db, objectStore: service.objectStore, apis: [api] };
@@ -34,14 +34,14 @@ const unavailable = { status: 503, body: { detail: 'Service temporarily unavaila
 let partners = 0;
 const newPartner = () => `Partner ${++partners}`;
 
-/** A piece of work: `send` is what a client does, over again when it fails; `check` says that it came out right. */
+/** A task: `send` is the client's work, repeated on failure; `check` verifies the result. */
 interface Work {
   prepare?: () => Promise<string>;
   send: (target: string) => Promise<ApiResponse>;
   check: (answer: ApiResponse) => void;
-  /** What it creates, one at a time. */
+  /** Creates one resource at a time. */
   creates?: 'feeds' | 'orders';
-  /** Also when it was sent twice. */
+  /** Created resources, also after a repetition. */
   createsOnce?: true;
 }
 
@@ -87,7 +87,7 @@ const works: [string, Work][] = [
 ];
 
 let keys = 0;
-/** Each time it is sent, and sent again, it is with one key: the answer of the first time may be given once more. */
+/** All attempts have one key: the response of the first may be replayed. */
 const keyed: [string, Work][] = [
   [
     'an order with an Idempotency-Key',
@@ -116,7 +116,7 @@ const keyed: [string, Work][] = [
   ],
 ];
 
-/** Lets the call with this number have the fate; the calls of the health check do not count. @returns the calls there were */
+/** Makes the call with this number fail; health checks do not count. @returns the number of calls */
 function failCall(number: number, fate: Fate): { calls: DatabaseCall[] } {
   const seen = { calls: [] as DatabaseCall[] };
   proxy.onCall = (call) => {
@@ -127,7 +127,7 @@ function failCall(number: number, fate: Fate): { calls: DatabaseCall[] } {
   return seen;
 }
 
-/** Does the work on connections that are yet to be opened, with one call failing, and then without. */
+/** Does the work on new connections, with one call failing, and then without. */
 async function doWithFailure(
   { prepare, send, check, creates, createsOnce }: Work,
   number: number,
@@ -142,7 +142,7 @@ async function doWithFailure(
   const answer = await send(target);
   const isReached = seen.calls.length >= number;
   proxy.onCall = () => 'pass';
-  // Of a statement that is lost nothing is there; of one whose response is lost it is unknown.
+  // After a lost statement nothing is stored; after a lost response that is unknown.
   if (creates && fate === 'lose') expect((await count()) - before).toBe(answer.status === 503 ? 0 : 1);
   const retry = async () => {
     check(await send(target));
@@ -151,7 +151,7 @@ async function doWithFailure(
   return { answer, isReached, retry };
 }
 
-/** What a client may be told: that it worked, that the run failed, or that it should try again. */
+/** Allowed responses: success, a failed run, or a request to retry. */
 function expectClearAnswer({ status, body, headers }: ApiResponse): void {
   if (status === 503) {
     expect({ status, body }).toEqual(unavailable);

@@ -22,7 +22,7 @@ beforeAll(async () => {
 const find = (db: Database = service.db, apis: ApiClient[] = [service.api]) =>
   findBroken({ db, objectStore: service.objectStore, apis }, { patienceMilliseconds: 100 });
 
-/** What is found while the database is changed like this. */
+/** Returns the findings while the database has this change. */
 async function findAfter(...statements: string[]): Promise<string[]> {
   const trx = await service.db.transaction();
   try {
@@ -37,10 +37,10 @@ it('finds nothing in consistent data', async () => {
   expect(await find()).toEqual([]);
 });
 
-/** Makes the transaction a change of the catalog whose number is so much greater than the last one. */
+/** Assigns the transaction a change number so much greater than the last one. */
 const changeAfter = (more: number) =>
   `select set_config('partner_catalog.change', cast(max(run_id) + ${more} as text), true) from catalog_versions`;
-/** Makes versions that have ended manual changes again. */
+/** Turns versions that have ended back into manual changes. */
 const resetPending = 'update product_versions set until_run_id = 9223372036854775807';
 
 describe('finds', () => {
@@ -231,7 +231,7 @@ describe('finds', () => {
     expect(found).toEqual([expect.stringContaining('a leaked connection')]);
   });
 
-  it('a /health that does not say that the database is connected', async () => {
+  it('a /health that does not report that the database is connected', async () => {
     const { api } = await startAppAt({
       host: '127.0.0.1',
       port: await closedPort(),

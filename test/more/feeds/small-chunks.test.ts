@@ -35,7 +35,7 @@ async function uploadInChunks(body: Buffer, chunkBytes: number): Promise<string>
   return answer;
 }
 
-/** Uploads a feed of this size so, while others ask for the service's health. @returns how long it took */
+/** Uploads a feed of this size in chunks, while others request the service's health. @returns its duration */
 async function uploadSeconds(bytes: number, chunkBytes: number): Promise<number> {
   const csv = 'sku,product_name\n1,Tent\n'.padEnd(bytes, '2,Lamp\n');
   const body = formBody([partnerPart(), filePart(csv)]);
@@ -58,11 +58,11 @@ async function uploadSeconds(bytes: number, chunkBytes: number): Promise<number>
 describe('POST /feeds/upload', () => {
   it('has a constant cost per byte for files that arrive byte by byte', async () => {
     await uploadSeconds(20_000, 1);
-    // What else the machine does only adds: the least of two is nearest to the work itself.
+    // Other load of the machine only adds time: the minimum of two is nearest to the work itself.
     const short = Math.min(await uploadSeconds(20_000, 1), await uploadSeconds(20_000, 1));
     const long = Math.min(await uploadSeconds(80_000, 1), await uploadSeconds(80_000, 1));
 
-    // Work that grows with the square of the chunks takes sixteen times as long.
+    // Quadratic work would take sixteen times as long.
     expect(long / short).toBeLessThan(10);
   });
 

@@ -5,13 +5,13 @@ import { meet, monsters } from '../../support/csv-monsters';
 import { eventually } from '../../support/harness';
 import { startUsedService } from '../../support/process';
 
-/** The most memory that the process has ever had, in MB. */
+/** Peak memory of the process, in MB. */
 function peakMegabytes(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return (Number(kilobytes) * 1024) / 1e6;
 }
 
-/** How long the slowest request had to wait while `work` went on, in milliseconds. */
+/** Latency of the slowest request during `work`, in milliseconds. */
 async function slowestDuring(api: ApiClient, work: () => Promise<unknown>): Promise<number> {
   let [slowest, ended] = [0, false];
   const working = work().finally(() => (ended = true));
@@ -29,8 +29,8 @@ async function slowestDuring(api: ApiClient, work: () => Promise<unknown>): Prom
   return slowest;
 }
 
-describe('a process that meets one CSV monster after the other', () => {
-  it('stays small, and keeps others waiting less than ten times as long as a usual feed', async () => {
+describe('a process that reads one CSV monster after the other', () => {
+  it('stays small, and delays others less than ten times as long as a usual feed', async () => {
     const { api, pid } = await startUsedService();
     const well = manyProducts(10_000);
     const usual = await slowestDuring(api, () => api.loadFeed(well));
@@ -38,11 +38,11 @@ describe('a process that meets one CSV monster after the other', () => {
     for (const monster of monsters) {
       const slowest = await slowestDuring(api, () => meet(api, monster));
 
-      // A machine that does something else for a moment is none of its doing.
+      // Delays by other load of the machine do not count.
       const times = slowest / Math.max(usual, 100);
       if (times >= 10) throw new Error(`${monster.what}: others waited ${times} times as long as usual`);
     }
-    // One after the other they leave both heaps as large as each needed at its worst.
+    // One after the other, each leaves both heaps at their peak size.
     expect(peakMegabytes(pid)).toBeLessThan(300);
   });
 });

@@ -12,13 +12,13 @@ import { findProducts } from '../../../src/catalog/products/products.repository'
 import { afterFile } from '../../support/harness';
 import { createTestDatabase } from '../../support/databases';
 
-/** Enough that the planner has something to choose between, and that the whole is dear. */
+/** Enough for the planner to have a choice, and for full scans to be expensive. */
 const products = 200_000;
 const sortedMax = 25_000;
-/** All products of a frequent brand. */
+/** Number of products of a frequent brand. */
 const readMax = 25_000;
 
-/** A node of a plan, as EXPLAIN has it in JSON. */
+/** A node of a plan in the JSON of EXPLAIN. */
 interface PlanNode {
   'Node Type': string;
   'Relation Name'?: string;
@@ -51,7 +51,7 @@ async function openCatalog(): Promise<void> {
   [db, client] = [pool, session];
 }
 
-/** The statements that `work` sends. */
+/** Returns the statements that `work` sends. */
 async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: Statement[] }> {
   const statements: Statement[] = [];
   const note = ({ sql, bindings }: Partial<Statement> & { sql: string }) =>
@@ -64,7 +64,7 @@ async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; sta
   }
 }
 
-/** What is wrong with the plans of the statements, which are carried out once more, in the same order. */
+/** Finds problems in the plans of the statements, which are executed again in the same order. */
 async function faultsOf(statements: Statement[]): Promise<string[]> {
   const faults: string[] = [];
   for (const { sql, bindings } of statements) {
@@ -84,7 +84,7 @@ async function faultsOf(statements: Statement[]): Promise<string[]> {
   return faults;
 }
 
-/** Only a sort of all matches needs the values. Others may be prepared, and get a plan for any. */
+/** Only a sort of all matches needs the values. Other statements may be prepared, and get a generic plan. */
 const planModes = (sql: string) =>
   sql.includes('offset 0') ? ['force_custom_plan'] : ['force_custom_plan', 'force_generic_plan'];
 
@@ -116,14 +116,14 @@ function faultsOfNode(node: PlanNode): string[] {
   return faults;
 }
 
-/** A page as the service reads it. */
+/** Reads a page as the service does. */
 async function list({ query, scope }: Combination, cursor?: string) {
   const { sort_by, order, ...filter } = query;
   const start = await resolveListingOrder(db, { sort_by, order, cursor }, scope);
   return listProducts(db, { scope, filter, ...start, limit: 10 });
 }
 
-/** The numbers of the same products by one plain statement, whatever that takes. */
+/** Numbers of the same products by one plain statement, of any cost. */
 async function plainly({ query, scope }: Combination, limit: number): Promise<string[]> {
   const { sort_by = 'created_at', order, feed_id, partner_name, ...columns } = query;
   const matching = db('products')
@@ -173,7 +173,7 @@ describe('the plans of the catalog', () => {
       const later = await statementsOf(() => list(combination, nextCursor));
       report(`${combination.name}, a later page`, await faultsOf(later.statements));
     }
-    // One plan says more than a thousand.
+    // One plan explains more than a thousand.
     expect({ names: faults.map((fault) => fault.split('\n')[0]), plan: faults[0] }).toEqual({
       names: [],
       plan: undefined,

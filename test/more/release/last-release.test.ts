@@ -20,13 +20,13 @@ const feedOf = (price: number, ...skus: string[]) =>
 
 const start = (version: Version, env: Record<string, string>) => startService({ root: roots[version], env });
 
-/** What clients see of all data: the same in both versions. */
+/** The responses that clients get for all data: equal in both versions. */
 async function everything(api: ApiClient): Promise<unknown[]> {
   const paths = ['/products?limit=100', '/orders?limit=100', '/analytics/sales-by-partner'];
   return Promise.all(paths.map(async (path) => (await api.get(path)).body as unknown));
 }
 
-/** Does all that changes data: a run at once, a queued run, a run of what is unchanged, and an order. */
+/** Changes data in all ways: a synchronous run, a queued run, a run of an unchanged feed, and an order. */
 async function work({ api }: ServiceProcess, partnerName: string, price: number): Promise<void> {
   const { job } = await api.loadFeed(feedOf(price, 'A', 'B'), partnerName);
   expect(job.status).toBe('completed');
@@ -117,7 +117,7 @@ describe('the last release', () => {
         jobs.push((await older.api.uploadFeed(feedOf(price, 'A', 'B'), name)).jobId);
       }
 
-    // Each asks one version, then the other: runs, queued runs and cancellations of the same jobs.
+    // Each sends to one version, then to the other: runs, queued runs and cancellations of the same jobs.
     const ask = async (client: number) => {
       for (let turn = 0; turn < 24; turn++) {
         const api = apis[(client + turn) % 2]!;
@@ -156,7 +156,7 @@ describe('the last release', () => {
     await again.stop();
   });
 
-  it('rejects a schema from which a contract step has removed something, and says which version is needed', async () => {
+  it('rejects a schema from which a contract step has removed something, and names the required version', async () => {
     const address = await createEmptyDatabase();
     const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
     const step = { up: () => Promise.resolve(), down: () => Promise.resolve() };

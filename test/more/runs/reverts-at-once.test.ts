@@ -4,7 +4,7 @@ import { startTestService, type TestService } from '../../support/service';
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService({ uploadBytesMax: 64 * mebibyte });
-  // As right after a load.
+  // The state right after a load.
   await service.db.raw(`
     alter table products set (autovacuum_enabled = off);
     alter table product_versions set (autovacuum_enabled = off)`);
@@ -14,7 +14,7 @@ const feedOf = (products: number, price: number) =>
   `sku,product_name,price\n${Array.from({ length: products }, (_, at) => `S${at},Tent,${price}\n`).join('')}`;
 
 it.each([40_000, 400_000])(
-  'previews, lists and reverts %d changes on statistics that know none of them',
+  'previews, lists and reverts %d changes with statistics from before them',
   async (products) => {
     const partner = `Partner of ${products}`;
     await service.api.loadFeed(feedOf(products, 1), partner);

@@ -12,7 +12,7 @@ const run = promisify(execFile);
 const key = 'a-key-of-the-older-server';
 const csv = 'sku,product_name,price,currency\nA,Tent,5,EUR\nB,Lamp,NA,EUR\n';
 
-/** The programs of another major version of PostgreSQL, as Debian installs them. */
+/** The programs of another major version of PostgreSQL, installed from Debian. */
 const debian = '/usr/lib/postgresql';
 const older = (existsSync(debian) ? readdirSync(debian) : [])
   .filter((version) => Number(version) >= 15 && Number(version) < 18)

@@ -21,7 +21,7 @@ beforeEach(async () => {
   await loadProducts(service, [{ sku: 'A', price: '999999999999.9999', currency: 'EUR' }]);
 });
 
-/** Sends an order; with the same key, the same one. */
+/** Sends an order; the same one for the same key. */
 function send(reference: string, key: string): Promise<ApiResponse> {
   const items = [{ product_id: 'PR00001', quantity: 3 }];
   const body = { partner_name: 'Acme', customer_reference: reference, items };

@@ -23,7 +23,7 @@ const broken = () => findBroken({ db: service.db, objectStore: service.objectSto
 
 const numberOf = (id: string) => Number(id.slice(2));
 
-/** Makes feeds, and the ends of their last runs, this old; the first the oldest. */
+/** Shifts feeds and the ends of their last runs into the past; the first is the oldest. */
 async function age(days: number, ...feedIds: string[]): Promise<void> {
   for (const [at, feedId] of feedIds.entries()) {
     const bindings = { days, at, feedId: numberOf(feedId) };
@@ -36,7 +36,7 @@ async function age(days: number, ...feedIds: string[]): Promise<void> {
   }
 }
 
-/** Loads feeds of a partner, all of them old. */
+/** Loads old feeds of a partner. */
 async function loadOld(count: number, partnerName = 'Acme Outdoor') {
   const feeds = [];
   for (let at = 0; at < count; at++) {
@@ -46,7 +46,7 @@ async function loadOld(count: number, partnerName = 'Acme Outdoor') {
   return feeds;
 }
 
-/** Tells of each feed whether its raw file can be downloaded. */
+/** Returns whether the raw file of each feed can be downloaded. */
 const areThere = (feeds: { feedId: string }[]) =>
   Promise.all(
     feeds.map(async ({ feedId }) => (await service.api.get(`/feeds/${feedId}/raw`)).status === 200),
@@ -75,7 +75,7 @@ describe('prune', () => {
     }
   });
 
-  it('removes old raw files but the last one loaded, and keeps feed, digest and counters', async () => {
+  it('removes old raw files except the last loaded one, and keeps feed, digest and counters', async () => {
     const [first, second, last] = await loadOld(3);
     const other = await loadOld(1, 'Other');
     const before = (await service.api.get(`/feeds/${first!.feedId}`)).body;
@@ -98,14 +98,14 @@ describe('prune', () => {
     expect((await files()).files).toBe(0);
   });
 
-  it('keeps the newest and the last one loaded of each collection', async () => {
+  it('keeps the newest and the last loaded raw file of each collection', async () => {
     const feeds: { feedId: string }[] = [];
     for (const collection of ['summer', 'summer', 'summer', 'winter']) {
       const csv = `${goodCsv}ROW-${feeds.length},Product,\n`;
       feeds.push(await service.api.loadFeed(csv, 'Acme Outdoor', { collection }));
     }
     await age(31, ...feeds.map(({ feedId }) => feedId));
-    // The second has run again, before the last one ran.
+    // The second has run again before the last one ran.
     await service.db.raw(
       "update validation_jobs set finished_at = finished_at + interval '1.5 seconds' where feed_id = ?",
       [numberOf(feeds[1]!.feedId)],
@@ -146,7 +146,7 @@ describe('prune', () => {
     ],
   ])('keeps the raw file of a feed that %s', async (_what, change) => {
     const [first] = await loadOld(2);
-    // The second feed does not name it.
+    // The second feed does not contain the product.
     await service
       .db('products')
       .insert({ feed_id: numberOf(first!.feedId), partner_id: 1, sku: 'X', product_name: 'X' });
@@ -155,7 +155,7 @@ describe('prune', () => {
     expect((await files()).files).toBe(0);
   });
 
-  it('keeps the raw files of feeds that never ran, and removes those of feeds that failed', async () => {
+  it('keeps the raw files of feeds that never ran, and removes the raw files of failed feeds', async () => {
     const waiting = await service.api.uploadFeed(goodCsv);
     const failed = await service.api.loadFeed('sku,product_name\nA,"Tent\n');
     await age(31, waiting.feedId, failed.feedId);
@@ -188,7 +188,7 @@ describe('prune', () => {
     expect(await broken()).toEqual([]);
   });
 
-  it('keeps a raw file from which the digests of records cannot be read', async () => {
+  it('keeps a raw file if the digests of its records cannot be read', async () => {
     const [first] = await loadOld(2);
     const failing = Object.create(service.objectStore, {
       get: { value: () => Promise.reject(new StorageError('The store is down.', false, undefined)) },
@@ -207,7 +207,7 @@ describe('prune', () => {
     ['deleted', 'delete'],
     ['read', 'get'],
   ] as const)(
-    'continues with the next file when one cannot be %s, and tries that again the next day',
+    'continues with the next file when one cannot be %s, and tries that one again the next day',
     async (_what, method) => {
       const [first, second, last] = await loadOld(3);
       const key = async ({ feedId }: { feedId: string }) => {
@@ -241,7 +241,7 @@ describe('prune', () => {
     },
   );
 
-  it('removes raw files when row issues cannot be removed, and remains due', async () => {
+  it('removes raw files even if row issues cannot be removed, and remains due', async () => {
     const [first] = await loadOld(2);
     await service.db('validation_jobs').update({ issue_counts: '[{"code": "missing_price", "count": 1}]' });
     await service.db.raw(`
@@ -255,7 +255,7 @@ describe('prune', () => {
     expect(await filesBelow(service.dataDir)).toHaveLength(1);
   });
 
-  it('keeps a raw file when it is interrupted while it reads it', async () => {
+  it('keeps a raw file if it is interrupted while it reads the file', async () => {
     const [first] = await loadOld(2);
     const stop = new AbortController();
     const stopping = Object.create(service.objectStore, {
@@ -275,7 +275,7 @@ describe('prune', () => {
     expect(await service.db('source_digests').where('feed_id', 1).pluck('record_offset')).toHaveLength(2);
   });
 
-  it('leaves an object to the clean-up of the object store, too', async () => {
+  it('leaves an object without its raw file to the clean-up of the object store', async () => {
     const [first] = await loadOld(2);
     await service
       .db('feeds')
@@ -294,7 +294,7 @@ describe('prune', () => {
     const [first] = await loadOld(2);
     await files();
 
-    // A handler looks for the raw file before the request.
+    // A handler checks for the raw file before the request.
     const request = requestRunOf(service.db, numberOf(first!.jobId), { attempts: 1 });
     await expect(request).rejects.toMatchObject({ code: 'job_already_running' });
     expect((await service.api.get(`/jobs/${first!.jobId}`)).body.status).toBe('completed');
@@ -307,7 +307,7 @@ describe('a feed without its raw file', () => {
     ['a run', 'POST', ({ jobId }) => `/jobs/${jobId}/run`],
     ['a plan', 'POST', ({ jobId }) => `/jobs/${jobId}/plan`],
     ['the download of the rejects', 'GET', ({ jobId }) => `/jobs/${jobId}/rejects.csv`],
-  ])('refuses %s with 410 and the time of the removal', async (_what, method, path) => {
+  ])('rejects %s with 410 and the time of the removal', async (_what, method, path) => {
     const [first] = await loadOld(2);
     await files();
     const { raw_file_removed_at: time } = (await service.api.get(`/feeds/${first!.feedId}`)).body;
@@ -322,7 +322,7 @@ describe('a feed without its raw file', () => {
     });
   });
 
-  it('refuses an asynchronous run, too, and changes nothing', async () => {
+  it('rejects an asynchronous run, too, and changes nothing', async () => {
     const [first] = await loadOld(2);
     await files();
     const before = (await service.api.get(`/jobs/${first!.jobId}`)).body;

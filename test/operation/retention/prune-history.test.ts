@@ -21,7 +21,7 @@ const csvOf = (price: number, skus = ['A']) =>
 const load = (price: number, { collection = 'main', skus = ['A'] } = {}) =>
   service.api.loadFeed(csvOf(price, skus), 'Acme', { collection });
 
-/** Moves the changes of these feeds, which are the first ones, into the past; the latest of a load counts. */
+/** Shifts the changes of these feeds, the first ones, into the past; the latest change of a load counts. */
 async function age(feeds: UploadedFeed[], days: number[]): Promise<void> {
   for (const [at, { jobId }] of feeds.entries()) {
     await service.db.raw(
@@ -55,7 +55,7 @@ describe('prune', () => {
     expect((await planPrune(context())).versions).toEqual({ rows: 0, bytes: 0 });
   });
 
-  it('keeps what the last load of a collection has ended, and later versions of the same product', async () => {
+  it('keeps versions that the last load of a collection has ended, and later versions of the same product', async () => {
     const feeds = [
       await load(1),
       await load(2),
@@ -70,7 +70,7 @@ describe('prune', () => {
     expect(await pricesOf()).toEqual([2, 3, 4]);
   });
 
-  it('keeps what the last load of a collection has inserted, and later versions: it can be listed and undone', async () => {
+  it('keeps products that the last load of a collection has inserted, and later versions: it can be listed and reverted', async () => {
     const feeds = [await load(1, { collection: 'sale', skus: ['B'] }), await load(2, { skus: ['B'] })];
     feeds.push(await load(3, { skus: ['B'] }), await load(4, { skus: ['A', 'B'] }));
     await age(feeds, [900, 800, 700, 600]);
@@ -84,7 +84,7 @@ describe('prune', () => {
     expect((await service.api.post(`${path}/revert?run=1`)).body.conflicts).toHaveLength(1);
   });
 
-  it('leaves manual changes alone that no change of the catalog has taken account of', async () => {
+  it('keeps manual changes that no change of the catalog has taken into account', async () => {
     const feeds = [await load(1), await load(2), await load(3)];
     await age(feeds, [900, 800, 700]);
     await service.db('products').update({ price: 9 });
@@ -94,7 +94,7 @@ describe('prune', () => {
     expect(await pricesOf()).toEqual([2, 3]);
   });
 
-  it('lets reads say from when on the history is kept', async () => {
+  it('lets reads report the start of the history', async () => {
     const feeds = [await load(1), await load(2), await load(3), await load(4)];
     await service.db.raw(
       "update catalog_versions set effective_at = now() - interval '1000 days' where run_id = 0",

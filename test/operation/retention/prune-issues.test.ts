@@ -7,7 +7,7 @@ import { replaceRawFile } from '../../support/stored-uploads';
 
 const rules = { rowIssueDays: 90, historyDays: 36_500 };
 const log = createLog('silent');
-/** Two rows that are skipped. */
+/** Two invalid rows. */
 const badCsv = 'sku,product_name,price\nA,Tent,5\nB,Lamp,NA\n,No sku,1\n';
 
 let service: TestService;
@@ -28,7 +28,7 @@ async function age(jobId: string, days: number): Promise<void> {
   );
 }
 
-/** Makes a signal that is aborted from its check number `checks` on: each batch begins with one. */
+/** Returns a signal that is aborted at the check with this number; each batch starts with a check. */
 function stopAfter(checks: number): AbortSignal {
   let count = 0;
   const { signal } = new AbortController();
@@ -59,7 +59,7 @@ describe('prune', () => {
     expect((await planPrune(context())).issues).toEqual({ jobs: 0, rows: 0, bytes: 0 });
   });
 
-  it('has the issues of a run after the removal listed again, until they expire', async () => {
+  it('lists the issues of a run after the removal again, until they expire', async () => {
     const { jobId } = await service.api.loadFeed(badCsv);
     await age(jobId, 100);
     await prune(context());
@@ -71,7 +71,7 @@ describe('prune', () => {
     expect((await prune(context())).issues.rows).toBe(0);
   });
 
-  it('says that issues were removed also while the next run is queued', async () => {
+  it('reports that issues were removed also while the next run is queued', async () => {
     const { jobId } = await service.api.loadFeed(badCsv);
     await age(jobId, 100);
     await prune(context());
@@ -82,7 +82,7 @@ describe('prune', () => {
     expect(await issuesOf(jobId)).toMatchObject({ count: 0, issues_removed_at: expect.any(String) });
   });
 
-  it('lists the issues of a run after the removal also while the next run is queued, and after that has failed', async () => {
+  it('lists the issues of a later run also while the next run is queued, and after that run has failed', async () => {
     const { jobId, feedId } = await service.api.loadFeed(badCsv);
     await age(jobId, 100);
     await prune(context());
@@ -102,7 +102,7 @@ describe('prune', () => {
     expect(await issuesOf(jobId)).not.toHaveProperty('issues_removed_at');
   });
 
-  it('leaves jobs alone that are queued, and jobs that have no issues', async () => {
+  it('ignores queued jobs and jobs without issues', async () => {
     const { jobId } = await service.api.loadFeed(badCsv);
     const fine = await service.api.loadFeed('sku,product_name\nA,Tent\n');
     await age(jobId, 100);
@@ -114,7 +114,7 @@ describe('prune', () => {
     expect(await issuesOf(fine.jobId)).not.toHaveProperty('issues_removed_at');
   });
 
-  it('removes more issues than one batch, of the oldest runs first, and continues after an interruption', async () => {
+  it('removes more issues than one batch, from the oldest runs first, and continues after an interruption', async () => {
     const rows = Array.from({ length: 400 }, (_, at) => `S${at},Product,NA\n`).join('');
     const jobs: string[] = [];
     for (const days of [200, 300, 100]) {
@@ -122,7 +122,7 @@ describe('prune', () => {
       await age(jobId, days);
       jobs.push(jobId);
     }
-    // The first batch ends nevertheless.
+    // The first batch is completed nevertheless.
     const interrupted = prune(context(), stopAfter(1));
 
     expect((await interrupted).issues).toMatchObject({ jobs: 2, rows: 800 });
@@ -132,7 +132,7 @@ describe('prune', () => {
     expect((await issuesOf(jobs[2]!)).count).toBe(0);
   });
 
-  it('is done by one process at a time', async () => {
+  it('is executed by one process at a time', async () => {
     const { jobId } = await service.api.loadFeed(badCsv);
     await age(jobId, 100);
     await withLease(service.db, '0f8fad5b-d9cb-469f-a165-70867728950e', () => Promise.resolve());
@@ -145,7 +145,7 @@ describe('prune', () => {
     expect((await prune(context())).issues.rows).toBe(2);
   });
 
-  it('is done once a day on its own, and the next day again', async () => {
+  it('is executed automatically once a day, and again the next day', async () => {
     const { jobId } = await service.api.loadFeed(badCsv);
     await age(jobId, 100);
     await pruneIfDue(context(), log);
@@ -162,7 +162,7 @@ describe('prune', () => {
     expect((await issuesOf(jobId)).count).toBe(0);
   });
 
-  it('does not let the table grow where each day adds as many issues as it removes', async () => {
+  it('does not let the table grow if each day adds as many issues as it removes', async () => {
     const { db } = service;
     const rows = Array.from({ length: 5_000 }, (_, at) => `S${at},Product,NA\n`).join('');
     const { jobId } = await service.api.loadFeed(`sku,product_name,price\n${rows}`);
@@ -170,7 +170,7 @@ describe('prune', () => {
     for (let day = 0; day < 6; day++) {
       await age(jobId, 100);
       await prune(context());
-      // As autovacuum, which the settings of the table start after 5,000 removed rows, and again for those that another
+      // Like autovacuum, which the table's settings start after 5,000 removed rows, and again for rows that another
       // transaction may still have seen.
       await eventually('all removed rows are vacuumed', async () => {
         await db.raw('vacuum (truncate off) row_issues');
@@ -184,7 +184,7 @@ describe('prune', () => {
       sizes.push(rows[0].bytes);
     }
 
-    // Autovacuum, which may come as well, gives empty pages at the end back. Without vacuum, the table would be twice as large.
+    // A concurrent autovacuum truncates empty pages at the end. Without vacuum, the table would be twice as large.
     expect(Math.max(...sizes.slice(3))).toBeLessThan(1.5 * Math.max(...sizes.slice(0, 3)));
     const { rows: tables } = await db.raw<{ rows: { reloptions: string[] }[] }>(
       "select reloptions from pg_class where oid = 'row_issues'::regclass",

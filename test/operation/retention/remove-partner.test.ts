@@ -26,7 +26,7 @@ const path = `/partners/${encodeURIComponent(leaving)}`;
 const order = (partner_name: string, product_id: string) =>
   service.api.post('/orders', { partner_name, items: [{ product_id, quantity: 2 }] });
 
-/** Gets what must be the same after the removal. */
+/** Reads data that the removal must not change. */
 async function readSales(): Promise<unknown> {
   const paths = [
     '/orders',
@@ -37,7 +37,7 @@ async function readSales(): Promise<unknown> {
   return Promise.all(paths.map(async (one) => (await service.api.get(one)).body as unknown));
 }
 
-/** Counts the rows of every table but those of orders and sales, which stay. */
+/** Counts the rows of every table except orders and sales, which stay. */
 async function countRows(): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
   const tables = await service
@@ -153,7 +153,7 @@ describe('removing a partner', () => {
     expect(await countRows()).toMatchObject({ partners: 0, product_words: 0, search_backlog: 0 });
   });
 
-  it('leaves a new start to a partner of the same name', async () => {
+  it('a partner of the same name starts without data', async () => {
     await service.api.loadFeed(csv, leaving);
     await removePartner(service.db, leaving);
 
@@ -192,7 +192,7 @@ describe('removing a partner', () => {
     expect(await service.db('batch_sizes').max('size').first()).toEqual({ max: 1_000 });
   });
 
-  it('is refused while a revert is queued, and changes nothing', async () => {
+  it('is rejected while a revert is queued, and changes nothing', async () => {
     const { jobId } = await service.api.loadFeed(csv, leaving);
     await requestRunOf(service.db, Number(jobId.slice(2)), { reverts: { run: 1, skipsConflicts: false } });
 
@@ -203,7 +203,7 @@ describe('removing a partner', () => {
     await removePartner(service.db, leaving);
   });
 
-  it('is refused while a run is queued or in progress, and changes nothing', async () => {
+  it('is rejected while a run is queued or in progress, and changes nothing', async () => {
     const queued = await service.api.uploadFeed(csv, leaving);
     await service.api.post(`/jobs/${queued.jobId}/run`, undefined, { prefer: 'respond-async' });
     await expect(removePartner(service.db, leaving)).rejects.toThrow(refusal);
@@ -218,7 +218,7 @@ describe('removing a partner', () => {
     expect(await countRows()).toMatchObject({ api_keys: before.api_keys, feeds: before.feeds });
   });
 
-  it('removes what a removal that was interrupted has left', async () => {
+  it('removes the rest after an interrupted removal', async () => {
     await service.api.loadFeed(csv, leaving);
     await service.db.raw('delete from products where product_id = 1');
 
@@ -227,7 +227,7 @@ describe('removing a partner', () => {
     expect(await service.db('partners').pluck('partner_name')).toEqual([]);
   });
 
-  it('removes the keys of a partner without feeds, and refuses an unknown name', async () => {
+  it('removes the keys of a partner without feeds, and rejects an unknown name', async () => {
     await withStoredKey(service, leaving);
 
     await removePartner(service.db, leaving);

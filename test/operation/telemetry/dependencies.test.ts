@@ -13,7 +13,7 @@ import { afterFile, createTestFolder, eventually } from '../../support/harness';
 import { shared } from '../../support/databases';
 import { openTestS3Store } from '../../support/s3';
 
-/** Starts checks of dependencies that work, unless `other` says otherwise. */
+/** Starts checks of dependencies that work, unless `other` overrides one. */
 async function start(other: Partial<Dependencies> = {}) {
   const objectStore = new FileStore(createTestFolder());
   await objectStore.prepare();
@@ -26,7 +26,7 @@ async function start(other: Partial<Dependencies> = {}) {
 const local = async (port: Promise<number>) => `http://127.0.0.1:${await port}`;
 
 describe('the checks of dependencies', () => {
-  it('know that they work', async () => {
+  it('report that they work', async () => {
     expect(await (await start({ objectStore: openTestS3Store() })).next()).toEqual({
       database: true,
       objectStore: true,
@@ -67,13 +67,13 @@ describe('the checks of dependencies', () => {
       }),
       { database: false, objectStore: false },
     ],
-  ])('know %s at their timeout', async (_what, other, states) => {
+  ])('report %s at their timeout', async (_what, other, states) => {
     jest.replaceProperty(dependencyLimits, 'checkMilliseconds', 500);
 
     expect(await (await start(await other())).next()).toEqual(states);
   });
 
-  it('know that a local store works again', async () => {
+  it('report that a local store works again', async () => {
     jest.replaceProperty(dependencyLimits, 'pauseMilliseconds', 50);
     const dataDir = createTestFolder();
     const objectStore = new FileStore(dataDir);

@@ -68,9 +68,9 @@ describe('GET /analytics/revenue-share', () => {
       ['1', '0', 100, 0],
       ['1', '1', 50, 50],
       ['2', '1', 66.67, 33.33],
-      // 1 of 800 is 0.125 %, and 799 of 800 are 99.875 %: halves that go away from zero.
+      // 1 of 800 is 0.125 %, and 799 of 800 are 99.875 %: halves are rounded away from zero.
       ['799', '1', 99.88, 0.13],
-      // 1.005 % and 98.995 %: doubles would be a little below the half.
+      // 1.005 % and 98.995 %: doubles would be slightly below the half.
       ['98.995', '1.005', 99, 1.01],
       ['9966.5', '33.5', 99.67, 0.34],
       ['99999.99', '0.01', 100, 0],

@@ -80,7 +80,7 @@ describe('GET /analytics/sales-by-partner', () => {
       expect(await results()).toHaveLength(3);
     });
 
-    // In binary floating point most of these are off; halves go away from zero, not to the even digit.
+    // In binary floating point most of these are off; halves are rounded away from zero, not to even.
     it.each<[string, Line[], string]>([
       ['three dimes', [['0.1', 3]], '0.30'],
       [
@@ -118,12 +118,15 @@ describe('GET /analytics/sales-by-partner', () => {
       ['a whole', [['10', 10]], '100.00'],
       ['nothing', [['0', 4]], '0.00'],
       ['the largest', [['999999999999.9999', 1_000_000]], '999999999999999900.00'],
-    ])('gives the exact amount, rounded half away from zero to two decimals: %s', async (_, lines, total) => {
-      await service.sell('Acme', lines);
+    ])(
+      'returns the exact amount, rounded half away from zero to two decimals: %s',
+      async (_, lines, total) => {
+        await service.sell('Acme', lines);
 
-      const units = lines.reduce((sum, [, quantity]) => sum + quantity, 0);
-      expect(await results()).toEqual([{ partner_name: 'Acme', units_sold: units, total_sales: total }]);
-    });
+        const units = lines.reduce((sum, [, quantity]) => sum + quantity, 0);
+        expect(await results()).toEqual([{ partner_name: 'Acme', units_sold: units, total_sales: total }]);
+      },
+    );
 
     it('rounds the sum, not each order', async () => {
       for (let count = 0; count < 3; count++) await service.sell('Acme', ['0.005', 1]);

@@ -32,14 +32,14 @@ describe('GET /analytics/sales-over-time', () => {
       ['', 'daily'],
       ['?grain=daily', 'daily'],
       ['?grain=monthly', 'monthly'],
-    ])('has no results while there is no order: %j', async (query, grain) => {
+    ])('has no results without orders: %j', async (query, grain) => {
       const { status, body } = await service.api.get(path + query);
 
       expect(status).toBe(200);
       expect(body).toEqual({ analytics_type: 'sales_over_time', grain, results: [] });
     });
 
-    describe('over the turn of days, months and years', () => {
+    describe('over the change of days, months and years', () => {
       beforeEach(async () => {
         const times: [createdAt: string, quantity: number][] = [
           ['2026-03-01T00:00:00Z', 1],
@@ -48,7 +48,7 @@ describe('GET /analytics/sales-over-time', () => {
           ['2026-02-28T23:59:59.999999Z', 8],
           ['2026-03-01T23:59:59.999Z', 16],
           ['2026-03-02T00:00:00Z', 32],
-          // Written elsewhere in the world: 2 March in Berlin is still 1 March in UTC, and the other way round.
+          // In other time zones: 2 March in Berlin is still 1 March in UTC, and vice versa.
           ['2026-03-02T00:30:00+01:00', 64],
           ['2026-03-31T23:30:00-01:00', 128],
           ['2024-02-29T12:00:00Z', 256],
@@ -150,14 +150,17 @@ describe('GET /analytics/sales-over-time', () => {
       ],
       [[['0', 4]], '0.00'],
       [[['999999999999.9999', 1_000_000]], '999999999999999900.00'],
-    ])('gives the exact amount of %j, rounded half away from zero to two decimals', async (lines, total) => {
-      await service.sell('Acme', lines, { createdAt: '2026-03-02T10:00:00Z' });
+    ])(
+      'returns the exact amount of %j, rounded half away from zero to two decimals',
+      async (lines, total) => {
+        await service.sell('Acme', lines, { createdAt: '2026-03-02T10:00:00Z' });
 
-      const units = lines.reduce((sum, [, quantity]) => sum + quantity, 0);
-      const sales = { units_sold: units, total_sales: total };
-      expect(await results()).toEqual([{ sales_period: '2026-03-02', ...sales }]);
-      expect(await results({ grain: 'monthly' })).toEqual([{ sales_period: '2026-03', ...sales }]);
-    });
+        const units = lines.reduce((sum, [, quantity]) => sum + quantity, 0);
+        const sales = { units_sold: units, total_sales: total };
+        expect(await results()).toEqual([{ sales_period: '2026-03-02', ...sales }]);
+        expect(await results({ grain: 'monthly' })).toEqual([{ sales_period: '2026-03', ...sales }]);
+      },
+    );
 
     it('rounds the sum of a period, not each order or day', async () => {
       for (const day of ['01', '02', '03']) {

@@ -13,7 +13,7 @@ import { expectSecurityHeaders } from '../../support/contract';
 import { startTestService, testKey, type TestService } from '../../support/service';
 
 const revalidated = { 'cache-control': 'no-cache' };
-/** The pages, with the security headers that are their own. */
+/** The pages, with their own security headers. */
 const pages: [path: string, ownHeaders: Record<string, string>][] = [
   ['/console', { ...revalidated, 'content-security-policy': contentSecurityPolicy }],
   ['/openapi.yaml', revalidated],
@@ -28,7 +28,7 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 
 let service: TestService;
 beforeAll(async () => {
-  // The pages have no rate limit: each test would find one.
+  // The pages have no rate limit: each test would reach it.
   service = await startTestService({ rateLimit: { requests: 1, seconds: 3600 } });
 });
 
@@ -38,7 +38,7 @@ describe('the service pages', () => {
     expect(pages.map(([path]) => path).filter((path) => path in document.paths)).toEqual([]);
   });
 
-  it.each(pages)('%s is public, whatever key and query are, and has no rate limit', async (path, own) => {
+  it.each(pages)('%s is public with any key and query, and has no rate limit', async (path, own) => {
     for (const headers of [{}, { 'x-api-key': 'wrong-key' }, { 'x-api-key': testKey }]) {
       const target = `${path}?unknown=1&limit=x`;
       const response = await sendRaw(service.url, {
@@ -79,7 +79,7 @@ describe('the service pages', () => {
   });
 });
 
-/** What browsers send when they navigate. */
+/** Headers of browsers for navigation. */
 const navigation = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8' };
 
 describe('GET /', () => {
@@ -179,7 +179,7 @@ describe('the files that pages load', () => {
     files = [...new Set(addresses.map((address) => new URL(address, service.url).pathname))];
   });
 
-  it('are kept forever, at addresses that contain the digest of their content', async () => {
+  it('are cached forever, at addresses that contain the digest of their content', async () => {
     expect(files.map((path) => path.replace(/-[0-9a-f]{16}/, '')).sort()).toEqual(
       ['console.css', 'console.js', 'initializer.js', 'swagger-ui-bundle.js', 'swagger-ui.css'].map(
         (name) => `/assets/${name}`,
@@ -198,7 +198,7 @@ describe('the files that pages load', () => {
     }
   });
 
-  it('are found at the addresses of another release too, where they are not kept', async () => {
+  it('are found at the addresses of another release too, but are not cached there', async () => {
     for (const path of files) {
       const current = await get(path, { 'accept-encoding': 'br' });
       const other = path.replace(/-[0-9a-f]{16}/, '-0123456789abcdef');
@@ -295,7 +295,7 @@ describe('the encoding of pages and files', () => {
   });
 });
 
-/** Sends a GET. @returns the body as it was sent */
+/** Sends a GET. @returns the raw body */
 function fetchBytes(path: string, headers: Record<string, string> = {}) {
   return new Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }>((resolve, reject) => {
     const message = request(`${service.url}${path}`, { headers, agent: false }, (response) => {
@@ -448,7 +448,7 @@ describe('with SERVICE_PAGES=off', () => {
     expect((await sendRaw(without.url, { method: 'GET', path, headers: navigation })).status).toBe(404);
   });
 
-  it.each(pages)('%s is an unknown route, whatever the method and with a key too', async (path) => {
+  it.each(pages)('%s is an unknown route, for any method and also with a key', async (path) => {
     for (const method of methods) {
       for (const headers of [{}, { 'x-api-key': testKey }]) {
         const response = await sendRaw(without.url, { method, path, headers });

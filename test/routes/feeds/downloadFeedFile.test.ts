@@ -14,7 +14,7 @@ import { expectSecurityHeaders } from '../../support/contract';
 import { startTestService, testKey, type TestService } from '../../support/service';
 import { rawFilePath, storedFeed } from '../../support/stored-uploads';
 
-/** With a byte order mark, every line end, characters of several bytes, and no line end at its end. */
+/** With a byte order mark, every line end, multi-byte characters, and no final line end. */
 const csv = Buffer.from('\ufeffsku;product_name\r\n1;"Zelt ""Größe""\r\nzwei"\n\r\n; ;\r\n2;€\t😀', 'utf8');
 const size = csv.length;
 const digest = (bytes: Buffer, encoding: 'hex' | 'base64' = 'hex') =>
@@ -22,7 +22,7 @@ const digest = (bytes: Buffer, encoding: 'hex' | 'base64' = 'hex') =>
 const etag = `"${digest(csv)}"`;
 const otherEtag = `"${digest(Buffer.from('other'))}"`;
 
-/** A partner that no other test file has: they share the bucket. */
+/** A partner that no other test file has, because they share the bucket. */
 const partnerName = `Raw ${randomUUID()}`;
 
 let local: TestService;
@@ -114,7 +114,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       ['Größen.csv', `attachment; filename="Gr??en.csv"; filename*=UTF-8''Gr%C3%B6%C3%9Fen.csv`],
       ['商品🙂.csv', `attachment; filename="????.csv"; filename*=UTF-8''%E5%95%86%E5%93%81%F0%9F%99%82.csv`],
       ["it's (new).csv", 'attachment; filename="it\'s (new).csv"'],
-    ])('names the file as it was named: %s', async (fileName, disposition) => {
+    ])('has the original file name: %s', async (fileName, disposition) => {
       const { body } = await local.api.upload({ csv, partnerName, fileName });
       expect((await local.api.get(`/feeds/${body.feed_id}`)).body.file_name).toBe(fileName);
 
@@ -164,7 +164,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       ['another copy', { 'if-none-match': otherEtag }],
       ['a tag without its quotes', { 'if-none-match': digest(csv) }],
       ['a date', { 'if-modified-since': 'Sun, 01 Mar 2099 09:30:00 GMT' }],
-    ])('comes whole to %s', async (_what, headers) => {
+    ])('is sent whole to %s', async (_what, headers) => {
       const { status, headers: sent, bytes } = await download(local, feedId, headers);
 
       expect(status).toBe(200);
@@ -228,7 +228,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       [`bytes=-${size}`, 0, size - 1],
       ['bytes=-100000', 0, size - 1],
       ['Bytes=0-1', 0, 1],
-    ])('gives the bytes of %s', async (range, first, last) => {
+    ])('returns the bytes of %s', async (range, first, last) => {
       const { status, headers, bytes } = await download(local, feedId, { range });
 
       expect(status).toBe(206);
@@ -236,7 +236,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       expect(headers.get('content-range')).toBe(`bytes ${first}-${last}/${size}`);
       expect(headers.get('content-length')).toBe(String(last - first + 1));
       expect(headers.get('content-type')).toBe('text/csv; charset=utf-8');
-      // Of the whole file, to verify it after all parts have arrived.
+      // Digest of the whole file, to verify it after all parts have arrived.
       expect(headers.get('etag')).toBe(etag);
       expect(headers.get('repr-digest')).toBe(`sha-256=:${digest(csv, 'base64')}:`);
     });
@@ -262,7 +262,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
       ['names it and asks for a range', { 'if-none-match': etag, range: 'bytes=0-1' }],
       ['names it and asks for a range beyond the end', { 'if-none-match': etag, range: 'bytes=100000-' }],
       ['asks caches to stay out of it', { 'if-none-match': etag, 'cache-control': 'no-cache' }],
-    ])('answers, without a body, who has a copy and %s', async (_how, headers) => {
+    ])('is sent without a body to a client that has a copy and %s', async (_how, headers) => {
       for (const method of ['GET', 'HEAD']) {
         const { status, headers: sent, bytes } = await download(local, feedId, headers, method);
 
@@ -376,7 +376,7 @@ describe('GET /feeds/{feed_id}/raw', () => {
 
       await expect(download(service, id)).rejects.toThrow();
 
-      // Others are not disturbed.
+      // Other downloads are not affected.
       expect((await service.api.get(`/feeds/${id}`)).status).toBe(200);
     });
 

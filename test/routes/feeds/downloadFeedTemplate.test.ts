@@ -136,7 +136,7 @@ describe('GET /feeds/template.csv', () => {
       });
     });
 
-    it('does not show the format of another partner to a bound key', async () => {
+    it('does not return the format of another partner to a bound key', async () => {
       await putFormat(service.api, 'Formatted', 'weekly', weekly);
       const bound = await withStoredKey(service, 'Birch');
 

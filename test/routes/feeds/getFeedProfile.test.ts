@@ -33,7 +33,7 @@ beforeAll(async () => {
 
 const schemas = document.components.schemas;
 const column = (name: string) => profile.columns.find((each) => each.name === name)!;
-/** The document wraps lines elsewhere. */
+/** The document wraps its lines differently. */
 const normalised = (text: string) => text.replace(/\s+/g, ' ');
 
 describe('GET /feeds/profile', () => {
@@ -109,7 +109,7 @@ describe('GET /feeds/profile', () => {
       ]);
     });
 
-    it('has the codes of the document, and of the code', () => {
+    it('has the codes of the document and of the code', () => {
       const codes = profile.issue_codes.map(({ code }) => code);
 
       expect(codes).toEqual(rowIssueCodes);
@@ -138,7 +138,7 @@ describe('GET /feeds/profile', () => {
       );
     });
 
-    it('advises nothing that depends on the format of a file: the message of an issue does', () => {
+    it('gives no advice that depends on the format of a file: the message of an issue does', () => {
       const remedies = profile.issue_codes.map(({ remedy }) => remedy);
 
       expect(remedies.filter((remedy) => /\b(?:comma|point|semicolon|tab)\b/.test(remedy))).toEqual([]);
@@ -156,9 +156,9 @@ describe('GET /feeds/profile', () => {
       expect(new Set(profile.columns.map(({ type }) => type))).toEqual(new Set(schemas.ColumnType.enum));
     });
 
-    // A jump needs ten products.
+    // A price jump needs ten products.
     it.each(rowIssueCodes.filter((code) => code !== 'price_jump'))(
-      'has an example of %s that raises it, and nothing else',
+      'has an example of %s that raises it, and no other issue',
       async (code) => {
         const example = profile.issue_codes.find((each) => each.code === code)!.example;
         const fields: Partial<Record<typeof code, Record<string, string>>> = {
@@ -178,7 +178,7 @@ describe('GET /feeds/profile', () => {
       },
     );
 
-    it.each(schemas.ColumnName.enum)('has an example of %s that is right', async (name) => {
+    it.each(schemas.ColumnName.enum)('has an example of %s that is valid', async (name) => {
       const { example, max_length, grammar } = column(name);
       const columns = [...new Set(['sku', 'product_name', name])];
       const cells = columns.map((each) => `"${column(each).example}"`);

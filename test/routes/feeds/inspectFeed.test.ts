@@ -24,7 +24,7 @@ const inspectedMax = 262_148;
 const send = (path: '/feeds/inspect' | '/feeds/upload', ...parts: RawPart[]) =>
   service.api.send('POST', path, { headers: { 'content-type': formType }, body: formBody(parts) });
 
-/** Inspects a file that the service must take a look at. */
+/** Inspects a file that the service must read. */
 async function inspect(content: Content, options?: Parameters<typeof filePart>[1]) {
   const before = await stored(service);
   const { status, body } = await send('/feeds/inspect', partnerPart(), filePart(content, options));
@@ -199,7 +199,7 @@ describe('POST /feeds/inspect', () => {
         withBytes('sku,product_name\n1,', [0xe2, 0x82]),
         { encoding: 'unknown' },
       ],
-    ])('tells the encoding: %s', async (_, csv, expected) => {
+    ])('detects the encoding: %s', async (_, csv, expected) => {
       expect(await inspect(csv)).toMatchObject({ complete: true, ...expected });
     });
 
@@ -210,7 +210,7 @@ describe('POST /feeds/inspect', () => {
       [',', 'sku,product_name;x\n', false],
       [';', 'SKU Code;name,x;price\n', false],
       ['\t', 'a\tb\tc\n', false],
-    ])('tells the delimiter %j of %j, or the likeliest', async (delimiter, csv, accepted) => {
+    ])('detects the delimiter %j of %j, or the most likely one', async (delimiter, csv, accepted) => {
       expect(await inspect(csv)).toMatchObject({ delimiter, accepted });
     });
 
@@ -221,7 +221,7 @@ describe('POST /feeds/inspect', () => {
       ['mixed', 'sku,product_name\n1,"A\r\nB"\n'],
       ['none', 'sku,product_name'],
       ['none', 'sku,product_name,a\rb'],
-    ])('tells line ends: %s', async (line_ends, csv) => {
+    ])('detects line ends: %s', async (line_ends, csv) => {
       expect(await inspect(csv)).toMatchObject({ line_ends });
     });
 
@@ -378,7 +378,7 @@ describe('POST /feeds/inspect', () => {
         expect(body.row_count).toBe(seen.split('\n').length - 2);
       });
 
-      it.each([0, 1, 2, 3])('handles an incomplete character, %i bytes further on', async (offset) => {
+      it.each([0, 1, 2, 3])('handles an incomplete character at a shift of %i bytes', async (offset) => {
         const body = await inspect(`${head}${'x'.repeat(offset)},"${'😀'.repeat(100_000)}"\n`);
 
         expect(body).toMatchObject({
@@ -390,7 +390,7 @@ describe('POST /feeds/inspect', () => {
         });
       });
 
-      it('does not report a quote that the rest may close', async () => {
+      it('does not report a quote that may be closed in the rest', async () => {
         const body = await inspect(`${head}A,A\nB,B\nC,"${'x\n'.repeat(200_000)}"\n`);
 
         expect(body).toMatchObject({ run_failure: null, complete: false, issues: [] });
@@ -444,7 +444,7 @@ describe('POST /feeds/inspect', () => {
       ['a good large one', `sku,product_name\n${many('1,Tent\n')}`],
     ];
 
-    // Jest would take a third parameter that a row does not have for `done`.
+    // Jest would pass `done` for a third parameter that a row does not have.
     it.each(files.map(([what, content, options = {}]) => [what, content, options] as const))(
       'has the error of an upload, for a file with %s',
       async (_, content, options) => {
@@ -456,17 +456,17 @@ describe('POST /feeds/inspect', () => {
       },
     );
 
-    it.each(filesOfOtherFormats)('detects %s, with the way out: %s', async (_, code, content) => {
+    it.each(filesOfOtherFormats)('detects %s, with instructions: %s', async (_, code, content) => {
       const { hint, refusal } = await inspect(content);
 
       expect(hint).toEqual({ code, message: expect.stringMatching(/^This .+: .+\.$/) });
-      // The texts of an upload stay the specification's.
+      // The messages of an upload stay as specified.
       const upload = await send('/feeds/upload', partnerPart(), filePart(content));
       expect(upload).toMatchObject({ status: 400, body: { detail: refusal } });
       expect(refusal).toMatch(/^(?:CSV file must be UTF-8 encoded\.|Invalid CSV file: .+)$/);
     });
 
-    it('detects the format whatever name and media type are', async () => {
+    it('detects the format for any name and media type', async () => {
       const body = await inspect(excelWorkbook(), { fileName: 'spring.xlsx' });
 
       expect(body).toMatchObject({
@@ -566,7 +566,7 @@ describe('POST /feeds/inspect', () => {
       ],
       ['WooCommerce', 'ID,SKU,Name,Regular price,In stock?\n1,T-1,Tent,5,1\n', ['SKU', 'Name']],
     ])(
-      'suggests a format that the service accepts, and under which the file loads, at least with answers: %s',
+      'suggests a format that the service accepts and that loads the file, possibly after answers: %s',
       async (_, csv, headers) => {
         const { suggested_format, draft_format, doubts, sample, headers: found } = await inspect(csv);
         const answers = doubts.map(
@@ -601,7 +601,7 @@ describe('POST /feeds/inspect', () => {
       expect(await inspect(csv)).toMatchObject({ suggested_format: null, sample: [], row_count: 0 });
     });
 
-    it('asks where the file does not tell, with the products of each choice', async () => {
+    it('asks about ambiguities, with the products of each choice', async () => {
       const rows = ['A;a;1,125;2,50', 'B;b;5;6', 'C;c;2,250;'];
       const body = await inspect(`Artikelnummer;Bezeichnung;RRP;Aktionspreis\n${rows.join('\n')}\n`);
       const priced = (price: string | null) =>
@@ -701,7 +701,7 @@ describe('POST /feeds/inspect', () => {
         Buffer.concat([gzipSync(file.subarray(0, 30)), gzipSync(file.subarray(30))]),
         'A.TSV.GZ',
       ],
-    ])('shows what an upload with the format reads of a file: %s', async (_, content, fileName) => {
+    ])('shows the values that an upload with the format reads: %s', async (_, content, fileName) => {
       const { status, body } = await under('german', content, { fileName });
 
       const header = (column_number: number, name: string, column: string | null) => ({
@@ -748,7 +748,7 @@ describe('POST /feeds/inspect', () => {
       expect(body).toMatchObject({ accepted: true, row_count: 2 });
     });
 
-    it('applies the format default only where it is named', async () => {
+    it('applies the default format only if it is named', async () => {
       const ofDefaulted = (...fields: RawPart[]) =>
         send('/feeds/inspect', partnerPart('Defaulted'), ...fields, filePart(file));
 
@@ -822,7 +822,7 @@ describe('POST /feeds/inspect', () => {
       });
     });
 
-    it('shows no value where the group of a row could not be read: an update leaves it', async () => {
+    it('shows no value if the group of a row could not be read: an update leaves it', async () => {
       const grouped = {
         columns: { sku: { from: ['sku'] }, product_name: { from: ['name'] }, price: { from: ['price'] } },
         fill_down: [
@@ -837,7 +837,7 @@ describe('POST /feeds/inspect', () => {
       expect(body.rows).toMatchObject([{ values: { sku: 'B', product_name: '', price: null } }]);
     });
 
-    it.each(['upsert', 'replace'])('needs the names in mode %s, as without a mode', async (mode) => {
+    it.each(['upsert', 'replace'])('requires the names in mode %s, as without a mode', async (mode) => {
       const { body } = await inMode(mode, 'sku,price\nA,9.99\n');
 
       expect(body).toMatchObject({
@@ -850,7 +850,7 @@ describe('POST /feeds/inspect', () => {
   describe('200, of a packed file without a format:', () => {
     const options = { fileName: 'feed.csv.gz', mediaType: 'application/gzip' };
 
-    it('detects what is in it, and says that an upload needs a format', async () => {
+    it('detects the packed content, and reports that an upload needs a format', async () => {
       const csv = 'Artikelnummer;Bezeichnung\nA-1;Zelt\n';
 
       expect(await inspect(gzipSync(csv), options)).toMatchObject({
@@ -867,13 +867,13 @@ describe('POST /feeds/inspect', () => {
       });
     });
 
-    it('names what is in it, if that is no table', async () => {
+    it('names the packed content if it is not a table', async () => {
       expect(await inspect(gzipSync(excelWorkbook()), options)).toMatchObject({
         hint: { code: 'excel_workbook' },
       });
     });
 
-    it('says that it is broken', async () => {
+    it('reports that it is broken', async () => {
       expect(await inspect(gzipSync('sku,product_name\n').subarray(0, -4), options)).toMatchObject({
         hint: {
           code: 'gzip',
@@ -893,7 +893,7 @@ describe('POST /feeds/inspect', () => {
     it.each([
       ['no boundary in it', 'no part'],
       ['no end', formBody([partnerPart(), filePart()]).subarray(0, -10)],
-    ])('refuses a body with %s', async (_, body) => {
+    ])('rejects a body with %s', async (_, body) => {
       await refuses(() => post(body), 400, { detail: 'Malformed multipart body.' });
     });
   });
@@ -916,7 +916,7 @@ describe('POST /feeds/inspect', () => {
       expect((await send('/feeds/inspect', partnerPart(), file(fileBytesMax))).status).toBe(200);
     });
 
-    it('rejects a file that is one byte over the limit when it is unpacked', async () => {
+    it('rejects a file that is one byte over the limit when unpacked', async () => {
       const file = (bytes: number) =>
         filePart(gzipSync('sku,product_name\n'.padEnd(bytes, 'a,b\n')), { fileName: 'feed.csv.gz' });
       const tooLarge = { detail: `Uploaded file exceeds the limit of ${fileBytesMax} bytes.` };
@@ -969,7 +969,7 @@ describe('POST /feeds/inspect', () => {
           },
         ],
       ],
-    ])('refuses a form with %s, as the upload does', async (_, parts, detail) => {
+    ])('rejects a form with %s, as the upload does', async (_, parts, detail) => {
       await refuses(() => send('/feeds/inspect', ...parts), 422, { detail });
       await refuses(() => send('/feeds/upload', ...parts), 422, { detail });
     });
@@ -1020,7 +1020,7 @@ describe('POST /feeds/inspect', () => {
           },
         ],
       ],
-    ])('refuses a form with %s, as the upload does', async (_, parts, detail) => {
+    ])('rejects a form with %s, as the upload does', async (_, parts, detail) => {
       await refuses(() => send('/feeds/inspect', ...parts), 422, { detail });
       await refuses(() => send('/feeds/upload', ...parts), 422, { detail });
     });

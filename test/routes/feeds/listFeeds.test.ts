@@ -115,7 +115,7 @@ describe('GET /feeds', () => {
 
     describe('paging and filters', () => {
       let service: TestService;
-      /** Newest first: 30 feeds of few moments, every third one of another partner. */
+      /** Newest first: 30 feeds with few distinct times, every third one of another partner. */
       let all: StoredFeed[];
       beforeAll(async () => {
         service = await startTestService();
@@ -141,7 +141,7 @@ describe('GET /feeds', () => {
         expect(await walk(service, {})).toEqual(pagesOf(ids(), 20));
       });
 
-      // Of 30: with and without a rest.
+      // Of 30: with and without a remainder.
       it.each([1, 4, 10, 15, 29, 30, 100])(
         'returns each feed exactly once over all pages, %d at a time',
         async (limit) => {
@@ -236,7 +236,7 @@ describe('GET /feeds', () => {
         },
       );
 
-      it('returns only own feeds to a key that is limited to a partner, whatever it filters by', async () => {
+      it('returns only own feeds to a key that is limited to a partner, for any filter', async () => {
         const limited = await withStoredKey(service, 'Birch & Sons');
         const own = ids(({ partnerName }) => partnerName === 'Birch & Sons');
         const foreign = all.find(({ partnerName }) => partnerName !== 'Birch & Sons')!;
@@ -269,7 +269,7 @@ describe('GET /feeds', () => {
       expect([...idsOf(page), ...rest.flat()]).toEqual(old.reverse());
     });
 
-    it('sorts feeds of one moment by number beyond FD99999', async () => {
+    it('sorts feeds of the same time by number beyond FD99999', async () => {
       const service = await startTestService();
       await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 99997)");
       for (let count = 0; count < 4; count++) await store(service, { uploadedAt: '2026-03-01T10:00:00Z' });
@@ -344,7 +344,7 @@ describe('GET /feeds', () => {
       'cursor=x&limit=0',
       'status=x&cursor=x',
       'partner_name=%00&cursor=x',
-    ])('rejects a cursor that is no feed id, or an unknown one: %s', async (query) => {
+    ])('rejects a cursor that is not a feed id, or an unknown one: %s', async (query) => {
       const { status, body } = await service.api.get(`/feeds?${query}`);
 
       expect(status).toBe(400);

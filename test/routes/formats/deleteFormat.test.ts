@@ -13,7 +13,7 @@ beforeAll(async () => {
 
 describe('DELETE /partners/{partner_name}/formats/{format_name}', () => {
   describe('200', () => {
-    it('deletes the format and returns it as it was', async () => {
+    it('deletes the format and returns it', async () => {
       const { body: format } = await putFormat(service.api, 'Acme Outdoor', 'weekly');
       await putFormat(service.api, 'Acme Outdoor', 'other');
       await putFormat(service.api, 'Zebra', 'weekly');
@@ -27,7 +27,7 @@ describe('DELETE /partners/{partner_name}/formats/{format_name}', () => {
       expect((await service.api.get(formatPath('Zebra', 'weekly'))).status).toBe(200);
     });
 
-    it('leaves the definition of feeds that were uploaded with it', async () => {
+    it('keeps the definition of feeds that were uploaded with it', async () => {
       const definition = { columns: { sku: { from: ['sku'] }, product_name: { from: ['product_name'] } } };
       await putFormat(service.api, 'Acme Outdoor', 'used', definition);
       const { feedId } = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Acme Outdoor', {
@@ -72,7 +72,7 @@ describe('DELETE /partners/{partner_name}/formats/{format_name}', () => {
   });
 
   describe('409', () => {
-    it('rejects a format that a source names', async () => {
+    it('rejects a format that a source uses', async () => {
       await putFormat(service.api, 'Formatted', 'weekly');
       await putSource(service.api, 'Formatted', 'daily', { url, format: 'weekly' });
 

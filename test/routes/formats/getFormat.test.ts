@@ -48,7 +48,7 @@ describe('GET /partners/{partner_name}/formats/{format_name}', () => {
       expect(await service.api.get(formatPath(name, 'weekly'))).toMatchObject(partnerNotFound);
     });
 
-    it('does not find a format of another partner than that of the key', async () => {
+    it('does not find a format of another partner for a limited key', async () => {
       const limited = await withStoredKey(service, 'Zebra');
 
       expect((await limited.get(formatPath('Zebra', 'striped'))).status).toBe(200);

@@ -74,7 +74,7 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
       }
     });
 
-    it('stores the formats of a new partner that come at once, whatever their order', async () => {
+    it('stores the concurrent formats of a new partner, in any order', async () => {
       const names = Array.from({ length: 12 }, (_, at) => (at % 2 ? 'a' : 'b'));
       const answers = await Promise.all(names.map((name) => put(minimal, name, 'All At Once')));
 
@@ -122,7 +122,7 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
   });
 
   describe('409', () => {
-    it('rejects the 101st format of a partner, also of several requests at once, but none that replaces one', async () => {
+    it('rejects the 101st format of a partner, also of concurrent requests, but no replacement', async () => {
       const names = Array.from({ length: 98 }, (_, index) => `f-${index}`);
       await put(minimal, 'f-0', 'Many');
       const [{ partner_id }] = await service
@@ -179,7 +179,7 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
   });
 
   describe('422', () => {
-    it('lists all faults at once, those of the shape and the others, each with a pointer', async () => {
+    it('lists all errors at once, of the shape and of other rules, each with a pointer', async () => {
       const { status, body } = await put(
         {
           delimitr: ';',
@@ -257,7 +257,7 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
         '/availability',
         'too_long',
       ],
-    ])('names the fault of %s', async (_what, definition, pointer, type) => {
+    ])('names the error of %s', async (_what, definition, pointer, type) => {
       const { status, body } = await put(definition);
 
       expect(status).toBe(422);
@@ -384,7 +384,7 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
       ]);
     });
 
-    it('cuts a list with too many wrong entries', async () => {
+    it('truncates a list with too many wrong entries', async () => {
       const { body } = await put({ columns: { sku: { from: Array(10_000).fill(1) } } });
 
       expect(body.detail).toHaveLength(22);

@@ -13,7 +13,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** One message of the server, as PostgreSQL would write it. */
+/** A message of the server in PostgreSQL's protocol. */
 function message(type: string, body: Buffer): Buffer {
   const length = Buffer.alloc(4);
   length.writeInt32BE(body.length + 4);
@@ -22,7 +22,7 @@ function message(type: string, body: Buffer): Buffer {
 const authentication = (kind: number) => message('R', Buffer.from([0, 0, 0, kind]));
 const failure = (code: string) => message('E', Buffer.from(`SFATAL\0VFATAL\0C${code}\0Msecret reason\0\0`));
 
-/** In milliseconds. Two seconds are promised; a busy machine gets more here, what never answers does not. */
+/** In milliseconds. The promise is two seconds; a busy machine gets more here, but a missing response still fails. */
 const soon = 6_000;
 
 describe('GET /health', () => {
@@ -115,7 +115,7 @@ describe('GET /health', () => {
       expect((await own.api.get('/health')).body).toEqual(healthy);
     });
 
-    it('is an error within two seconds, and leaves no connection open, whatever server responds instead of the database', async () => {
+    it('is an error within two seconds, and leaves no connection open, for any server that responds instead of the database', async () => {
       const impostors: Record<string, (connection: Socket) => void> = {
         'accepts connections and never answers': () => undefined,
         'closes every connection': (connection) => connection.end(),
@@ -175,7 +175,7 @@ describe('GET /health', () => {
       expect(performance.now() - start).toBeLessThan(soon);
       for (const { status, body } of answers)
         expect({ status, body }).toEqual({ status: 200, body: unhealthy });
-      // They share one look; a busy machine may let some come after it.
+      // They share one check; on a busy machine, some may start after it.
       expect(database.accepted()).toBeLessThan(5);
       await eventually('they are closed', () => expect(database.open.size).toBe(0));
     });

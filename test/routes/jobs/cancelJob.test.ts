@@ -55,7 +55,7 @@ const told = (feed: UploadedFeed) =>
 
 describe('POST /jobs/{job_id}/cancel', () => {
   describe('200', () => {
-    it('dequeues a first run, and leaves the job as it was before its request', async () => {
+    it('dequeues a first run, and leaves the job as it was before the request', async () => {
       const feed = await service.api.uploadFeed(csv, 'Queued');
       const before = await stateOf(feed);
       await run(feed, 'respond-async');
@@ -74,7 +74,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
     it.each([
       ['completed', `${csv}ROPE-3,Rope,NA\n`],
       ['failed', `${csv}ROPE-3,Rope,"\n`],
-    ])('leaves the results and issues of the last run, which has %s', async (state, file) => {
+    ])('keeps the results and issues of the last run, which has %s', async (state, file) => {
       const feed = await service.api.loadFeed(file, `Was ${state}`);
       const before = await stateOf(feed);
       expect([before.job.status, before.issues.length]).toEqual([state, expect.any(Number)]);
@@ -86,7 +86,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect(await stateOf(feed)).toEqual(before);
     });
 
-    it('leaves the results of the run before if attempts of the queued one were interrupted', async () => {
+    it('keeps the results of the run before if attempts of the queued one were interrupted', async () => {
       const feed = await service.api.loadFeed(`${csv}ROPE-3,Rope,NA\n`, 'Interrupted');
       const before = await stateOf(feed);
       await run(feed, 'respond-async');
@@ -124,7 +124,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect((await revert(feed)).body).toMatchObject({ run: 3, status: 'completed' });
     });
 
-    it('cancels the running statement of a revert, which changes nothing and leaves the job alone', async () => {
+    it('cancels the running statement of a revert, which changes neither products nor the job', async () => {
       const feed = await service.api.loadFeed(csv, 'Reverted');
       const before = { ...(await stateOf(feed)), products: await productsOf('Reverted') };
       const { partner_id } = await storedFeed(service, feed.feedId);
@@ -232,7 +232,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect(await queued()).not.toContain(jobNumber(feed));
     });
 
-    it('leaves a job that can be run again at once', async () => {
+    it('the job can be run again at once', async () => {
       const feed = await service.api.uploadFeed(csv, 'Again');
       await whileLoading(service, feed, async () => {
         await cancel(feed);
@@ -312,7 +312,7 @@ describe('POST /jobs/{job_id}/cancel', () => {
       expect([status, body.error_code]).toEqual([404, 'JOB_NOT_FOUND']);
     });
 
-    it("does not touch another partner's run", async () => {
+    it("does not affect another partner's run", async () => {
       const feed = await service.api.uploadFeed(csv, 'Owner');
       await run(feed, 'respond-async');
       const limited = await withStoredKey(service, 'Another partner');

@@ -259,7 +259,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
     });
 
     describe('corrected by a program and uploaded again', () => {
-      /** Corrects each rejected row by its codes, which it keeps unless a row had lost against a later one. */
+      /** Corrects each rejected row by its codes, which it keeps unless a later row superseded the row. */
       function mend(rejects: string): { csv: string; rows: number } {
         const [header, ...rows] = cellsOf(rejects);
         const at = (column: string) => header!.indexOf(column);
@@ -365,7 +365,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       });
     });
 
-    it('loads no row over the later one that had won when the file is uploaded with one cell corrected', async () => {
+    it('loads no row over a later one that superseded it, when the file is uploaded with one cell corrected', async () => {
       const feed = 'sku,product_name,price\nA,a,1\nB,b,x\nA,a,7\n';
       for (const mode of ['upsert', 'update']) {
         const partner = `Winner ${mode}`;
@@ -384,7 +384,7 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
           ['A', '7.0000'],
           ...(mode === 'update' ? [] : [['B', '2.0000']]),
         ]);
-        // Its own rejects name it again, and it is skipped again.
+        // Its own rejects contain it again, and it is skipped again.
         const third = await service.api.loadFeed((await download(again.jobId)).body, partner);
         expect(third.job.issue_counts).toContainEqual(
           expect.objectContaining({ code: 'superseded_row', count: 1 }),

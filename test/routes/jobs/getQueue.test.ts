@@ -35,7 +35,7 @@ describe('GET /queue', () => {
         for (const name of ['Zebra', 'Acme', 'Émile', 'Acme']) await leaveWaiting(service, name);
       });
 
-      it('counts them in all and for each partner, and says when the oldest one was requested', async () => {
+      it('counts them in total and per partner, and returns when the oldest one was requested', async () => {
         const requested = await service.db('runs').orderBy('requested_at').pluck('requested_at');
         const [ofZebra, ofAcme, ofEmile] = (requested as Date[]).map((time) => time.toISOString());
 
@@ -54,7 +54,7 @@ describe('GET /queue', () => {
         });
       });
 
-      it('returns each partner once over all pages, with the numbers of all on each', async () => {
+      it('returns each partner once over all pages, each with the totals', async () => {
         const seen: string[] = [];
         let cursor: string | undefined = '';
         while (cursor !== undefined) {
@@ -66,12 +66,12 @@ describe('GET /queue', () => {
         expect(seen).toEqual(['Acme', 'Zebra', 'Émile']);
       });
 
-      it('has the numbers of all partners behind the last one', async () => {
+      it('returns the totals after the last partner', async () => {
         expect((await get(service, { cursor: 'é' })).body).toMatchObject({ waiting: 4, count: 0, items: [] });
       });
     });
 
-    it('counts runs in progress apart, reverts too', async () => {
+    it('counts runs in progress separately, including reverts', async () => {
       const service = await startTestService();
       const load = await service.api.uploadFeed(csv, 'Loading');
       await service.api.loadFeed(csv, 'Reverting');
@@ -126,7 +126,7 @@ describe('GET /queue', () => {
   });
 
   describe('403', () => {
-    it('is for a key that is limited to a partner, with the name of the partner', async () => {
+    it('rejects a key that is limited to a partner, and names the partner', async () => {
       const service = await startTestService();
       const limited = await withStoredKey(service, 'Acme');
 

@@ -49,7 +49,7 @@ describe('GET /jobs/{job_id}/runs', () => {
       }
     });
 
-    it('returns a run as its job shows it', async () => {
+    it('returns a run with the values of its job', async () => {
       const feed = await service.api.loadFeed(csv, 'Shown');
 
       const { body } = await list(feed.jobId);
@@ -247,7 +247,7 @@ describe('GET /jobs/{job_id}/runs', () => {
       expect(await runsOf(feed)).toMatchObject([{ requested_by: 'first' }]);
     });
 
-    it('has null where the requester of a run is not known', async () => {
+    it('has null if the requester of a run is unknown', async () => {
       const feed = await service.api.loadFeed(csv, 'Unknown requester');
       await service
         .db('runs')
@@ -275,14 +275,14 @@ describe('GET /jobs/{job_id}/runs', () => {
   });
 
   describe('404', () => {
-    it.each(['JV99999', 'JS99999', 'JV1', 'FD00001', 'x'])('does not know the job %s', async (jobId) => {
+    it.each(['JV99999', 'JS99999', 'JV1', 'FD00001', 'x'])('does not find the job %s', async (jobId) => {
       const { status, body } = await list(jobId);
 
       expect(status).toBe(404);
       expect(body).toEqual(notFound(jobId));
     });
 
-    it('does not know the job of another partner, for a bound key', async () => {
+    it('does not find the job of another partner, for a bound key', async () => {
       const { jobId } = await service.api.loadFeed(csv, 'Foreign');
       const bound = await withStoredKey(service, 'Another');
 

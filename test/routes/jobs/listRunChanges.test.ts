@@ -60,7 +60,7 @@ describe('GET /jobs/{job_id}/changes', () => {
       });
     });
 
-    it('lists updates, withdrawals and restorations with the values before and after the run, whatever came later', async () => {
+    it('lists updates, withdrawals and restorations with the values before and after the run, independent of later changes', async () => {
       const partner = 'Later';
       await service.api.loadFeed(`${header}A,Tent,5\nB,Lamp,7\nC,Mat,1\nD,Mug,2\n`, partner, replace);
       await service.api.loadFeed(`${header}A,Tent,5\nB,Lamp,7\nD,Mug,2\n`, partner, replace);
@@ -89,7 +89,7 @@ describe('GET /jobs/{job_id}/changes', () => {
       expect((await changes(feed.jobId)).body.items).toMatchObject(expected);
     });
 
-    it('lists each run of a job by its number, and nothing for a run that changed nothing', async () => {
+    it('lists each run of a job by its number, and no changes for a run that changed nothing', async () => {
       const partner = 'Numbers';
       const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, partner);
       await service.api.post(`/jobs/${jobId}/run`);
@@ -121,7 +121,7 @@ describe('GET /jobs/{job_id}/changes', () => {
       expect((await changes(feed.jobId)).body).toMatchObject({ status: 'running', summary: null, items: [] });
     });
 
-    it('leaves out what only a change by SQL has changed, and products that were deleted', async () => {
+    it('omits columns that only SQL has changed, and products that were deleted', async () => {
       const partner = 'By hand';
       await service.api.loadFeed(`${header}A,Tent,5\nB,Lamp,7\nC,Mat,1\n`, partner);
       await service
@@ -172,7 +172,7 @@ describe('GET /jobs/{job_id}/changes', () => {
     });
   });
 
-  it('400: refuses a cursor that is no product id', async () => {
+  it('400: rejects a cursor that is not a product id', async () => {
     const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, 'Cursor');
 
     for (const cursor of ['x', '1', 'PR1', 'FD00001']) {
@@ -182,7 +182,7 @@ describe('GET /jobs/{job_id}/changes', () => {
   });
 
   describe('404', () => {
-    it('knows no job of another partner, and no submission job with runs', async () => {
+    it('does not find a job of another partner, or a submission job with runs', async () => {
       const { jobId, submissionJobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, 'Mine');
       const foreign = await withStoredKey(service, 'Another');
 
@@ -197,7 +197,7 @@ describe('GET /jobs/{job_id}/changes', () => {
       expect([status, body]).toEqual([404, { detail: `Job ${submissionJobId} has no run 1.` }]);
     });
 
-    it('knows no run that the job does not have', async () => {
+    it('does not find a run that the job does not have', async () => {
       const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, 'One');
 
       const { status, body } = await changes(jobId, '?run=2');
@@ -208,7 +208,7 @@ describe('GET /jobs/{job_id}/changes', () => {
   describe('410', () => {
     const gone = (jobId: string) => [410, { detail: `The history of run 1 of job ${jobId} is not kept.` }];
 
-    it('says that retention has removed the history of the run', async () => {
+    it('reports that retention has removed the history of the run', async () => {
       const partner = 'Pruned';
       const first = await service.api.loadFeed(`${header}A,Tent,5\n`, partner);
       const second = await service.api.loadFeed(`${header}A,Tent,6\n`, partner);
@@ -221,7 +221,7 @@ describe('GET /jobs/{job_id}/changes', () => {
       }
     });
 
-    it('says so for a run of an earlier release, which kept no history', async () => {
+    it('reports the same for a run of an earlier release, which kept no history', async () => {
       const partner = 'Earlier';
       const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, partner);
       await service
@@ -235,7 +235,7 @@ describe('GET /jobs/{job_id}/changes', () => {
     });
   });
 
-  it('422: refuses a missing or wrong number of a run', async () => {
+  it('422: rejects a missing or wrong run number', async () => {
     const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, 'Wrong');
 
     for (const query of [

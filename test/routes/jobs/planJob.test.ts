@@ -12,7 +12,7 @@ const plan = (jobId: string, query = '') => service.api.post(`/jobs/${jobId}/pla
 const run = (jobId: string) => service.api.post(`/jobs/${jobId}/run`);
 const none = { processed: 0, inserted: 0, updated: 0, unchanged: 0, skipped: 0, withdrawn: 0, restored: 0 };
 
-/** Everything that a run could change: rows with versions, and the last product number. */
+/** All data that a run could change: rows with versions, and the last product number. */
 async function state() {
   const versions = (table: string, order: string) =>
     service.db(table).orderBy(order).select('*', service.db.raw('xmin::text as version'));
@@ -94,7 +94,7 @@ describe('POST /jobs/{job_id}/plan', () => {
             line: 8,
             sku: 'ROPE',
             action: 'update',
-            // From the price: the feed has no such column.
+            // Without the price: the feed has no such column.
             changes: [{ field: 'currency', before: 'EUR', after: 'USD' }],
           },
         ],
@@ -109,7 +109,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       });
     });
 
-    it('leaves out columns that are not in the feed', async () => {
+    it('omits columns that are not in the feed', async () => {
       await service.api.loadFeed('sku,product_name,brand,price\nA,A,Acme,1\n', 'Few columns');
       const { jobId } = await service.api.uploadFeed('product_name,sku\nA2,A\n', 'Few columns');
 
@@ -139,7 +139,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       ]);
     });
 
-    it('warns of a newer feed as the run does', async () => {
+    it('warns about a newer feed as the run does', async () => {
       const csv = 'sku,product_name\nA,A\n';
       const { jobId } = await service.api.uploadFeed(csv, 'Older');
       expect((await plan(jobId)).body.issue_counts).toEqual([]);
@@ -205,7 +205,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       const skus = Array.from({ length: 120 }, (_, n) => `S${n}`).filter((sku) => sku !== 'S3');
 
       it.each([17, 40, 118, 119, 120, 1000])(
-        'pages of %i have no gap and no repeat, and the counters of all',
+        'pages of %i have no gap and no repeat, and the totals',
         async (limit) => {
           const pages = await walk(limit);
 
@@ -294,7 +294,7 @@ describe('POST /jobs/{job_id}/plan', () => {
       ['reads', whileReading],
       ['loads', whileLoading],
     ])(
-      'does not wait for locks: another run of the partner %s meanwhile, or that of the job itself',
+      'does not wait for locks: another run of the partner %s meanwhile, or a run of the same job',
       async (what, hold) => {
         const partner = `Meanwhile ${what}`;
         const held = await service.api.uploadFeed('sku,product_name\nA,A\n', partner);

@@ -63,7 +63,7 @@ const counters = {
 const summaryText = ({ processed, updated, unchanged, skipped } = counters) =>
   `Products processed: ${processed}. Inserted: 0. Updated: ${updated}. Unchanged: ${unchanged}. Skipped: ${skipped}.`;
 
-/** Three days: the last one changes, withdraws, restores and inserts. */
+/** Loads three days: the last one changes, withdraws, restores and inserts. */
 async function loadThreeDays(partner: string) {
   await load('A,Tent,5\nB,Lamp,7\nC,Mat,1\nD,Mug,2\n', partner, replace);
   await load('A,Tent,5\nB,Lamp,7\nD,Mug,2\n', partner, replace);
@@ -78,7 +78,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(await findBrokenHistory(service.db)).toEqual([]);
     });
 
-    it('gives changed products their values and feed back, withdraws inserted ones, and restores withdrawn ones', async () => {
+    it('restores the values and feed of changed products, withdraws inserted ones, and restores withdrawn ones', async () => {
       const partner = 'Undone';
       const { before, feed } = await loadThreeDays(partner);
 
@@ -104,7 +104,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect((await service.api.get(`/partners/${partner}`)).body.products).toBe(3);
     });
 
-    it('shows the revert among the runs, and what it changed, while the job shows its last load', async () => {
+    it('lists the revert and its changes among the runs, while the job shows its last load', async () => {
       const { feed } = await loadThreeDays('Shown');
       const paths = [`/jobs/${feed.jobId}`, `/jobs/${feed.jobId}/issues`, `/feeds/${feed.feedId}`];
       const read = () => Promise.all(paths.map(async (path) => (await service.api.get(path)).body));
@@ -137,7 +137,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       ]);
     });
 
-    it('is one version of each product, at one instant, and its source is the earlier record', async () => {
+    it('creates one version of each product, at one instant, with the earlier record as its source', async () => {
       const partner = 'Version';
       const first = await load('A,Tent,5\nB,Lamp,7\n', partner);
       const second = await load('A,Tent,6\nB,Lamp,8\n', partner);
@@ -162,7 +162,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(byFeed.count).toBe(2);
     });
 
-    it('drops the digests: the same feed loads again what was undone', async () => {
+    it('drops the digests: the same feed loads the reverted rows again', async () => {
       const { feed } = await loadThreeDays('Again');
       const loaded = await skusOf('Again');
       await revert(feed);
@@ -187,7 +187,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       );
     });
 
-    it('can be reverted, which gives the catalog back, and then repeated', async () => {
+    it('can be reverted itself, which restores the catalog, and then repeated', async () => {
       const partner = 'Redone';
       const { before, feed } = await loadThreeDays(partner);
       const loaded = await catalogOf(partner);
@@ -204,7 +204,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect((await catalogOf(partner)).slice(0, 4)).toEqual(before);
     });
 
-    it('undoes several runs, the last one first', async () => {
+    it('reverts several runs, the last one first', async () => {
       const partner = 'Several';
       const first = await load('A,Tent,5\nB,Lamp,7\n', partner);
       const before = await catalogOf(partner);
@@ -218,7 +218,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(await skusOf(partner)).toEqual([]);
     });
 
-    it('leaves conflicts alone with on_conflict=skip, and counts them as skipped', async () => {
+    it('skips conflicts with on_conflict=skip, and counts them as skipped', async () => {
       const partner = 'Skipped';
       await load('A,Tent,5\nB,Lamp,7\n', partner);
       const second = await load('A,Tent,6\nB,Lamp,8\nC,Mat,1\n', partner);
@@ -230,7 +230,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(await skusOf(partner)).toEqual(['A 5', 'B 9']);
     });
 
-    it('counts products as unchanged that have their earlier values already, and needs no change for nothing', async () => {
+    it('counts products that have their earlier values already as unchanged, and writes no change without effect', async () => {
       const partner = 'Unchanged';
       const first = await load('A,Tent,5\n', partner);
       await service.api.post(`/jobs/${first.jobId}/run`);
@@ -241,7 +241,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect((await revert(first)).body.summary).toEqual({ ...counters, processed: 1, unchanged: 1 });
     });
 
-    it('leaves changes by SQL alone that were made before the run', async () => {
+    it('ignores changes by SQL that were made before the run', async () => {
       const partner = 'By hand';
       await load('A,Tent,5\nB,Lamp,7\n', partner);
       await service
@@ -273,7 +273,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(again.job.summary).toMatchObject({ unchanged: 2, withdrawn: 0 });
     });
 
-    it('moves back what was changed by SQL before the run, which gives the values before both back', async () => {
+    it('reverts to the values before changes by SQL that were made before the run', async () => {
       const partner = 'Moved by hand';
       await load('A,Tent,5\n', partner);
       const before = await catalogOf(partner);
@@ -287,7 +287,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(await catalogOf(partner)).toEqual(before);
     });
 
-    it('leaves products in the collection in which a feed without one has changed them', async () => {
+    it('keeps products in the collection in which a feed without a collection has changed them', async () => {
       const partner = 'Seasons';
       const rows = (from: number, to: number, price = 1) =>
         Array.from({ length: to - from + 1 }, (_, at) => `S${from + at},Name,${price}\n`).join('');
@@ -309,7 +309,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(main.job.summary).toMatchObject({ unchanged: 100, withdrawn: 0 });
     });
 
-    it('leaves orders as they are', async () => {
+    it('does not change orders', async () => {
       const partner = 'Orders';
       const feed = await load('A,Tent,5\n', partner);
       const { body: products } = await service.api.get(`/products?partner_name=${partner}`);
@@ -344,7 +344,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect([await found('windbreaker'), await found('raincoat')]).toEqual([1, 0]);
     });
 
-    it('joins a revert of the same run that is queued: it is undone once', async () => {
+    it('joins a queued revert of the same run: it is reverted once', async () => {
       const { feed } = await loadThreeDays('Joined');
       const queued = await revert(feed, '?run=1', { prefer: 'respond-async' });
       expect(queued.status).toBe(202);
@@ -356,7 +356,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(await runsOf(feed)).toHaveLength(2);
     });
 
-    it('shows with dry_run what it would do, in pages, and changes nothing', async () => {
+    it('shows the changes with dry_run, in pages, and changes nothing', async () => {
       const partner = 'Dry';
       const { feed } = await loadThreeDays(partner);
       const before = await catalogOf(partner);
@@ -385,7 +385,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(await runsOf(feed)).toHaveLength(1);
     });
 
-    it('shows with dry_run the conflicts with both values, and what on_conflict=skip would do', async () => {
+    it('shows the conflicts with both values with dry_run, and the effect of on_conflict=skip', async () => {
       const partner = 'Dry conflicts';
       const first = await load('A,Tent,5\nB,Lamp,7\n', partner);
       const second = await load('A,Tent,6\nB,Lamp,8\n', partner);
@@ -412,7 +412,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(skipping).toMatchObject({ status: 'completed', summary: { updated: 1, skipped: 1 } });
     });
 
-    it('undoes a run whose raw file is gone', async () => {
+    it('reverts a run whose raw file was removed', async () => {
       const { feed } = await loadThreeDays('No file');
       await service
         .db('feeds')
@@ -422,7 +422,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect((await revert(feed)).body.status).toBe('completed');
     });
 
-    it('works for a key that is limited to the partner, and names it', async () => {
+    it('works for a key that is limited to the partner, and names the key', async () => {
       const { feed } = await loadThreeDays('Limited');
       const own = await withStoredKey(service, 'Limited', 'limited key');
 
@@ -478,7 +478,7 @@ describe('POST /jobs/{job_id}/revert', () => {
         finished_at: null,
         summary: null,
       });
-      // Repeated: it is the same.
+      // A repeated request gets the same.
       expect((await revert(feed, '?run=1', { prefer: 'respond-async' })).body.run).toBe(2);
     });
 
@@ -493,14 +493,14 @@ describe('POST /jobs/{job_id}/revert', () => {
     });
   });
 
-  it('400: refuses a cursor that is no product id', async () => {
+  it('400: rejects a cursor that is not a product id', async () => {
     const { feed } = await loadThreeDays('Cursor');
 
     const { status, body } = await revert(feed, '?run=1&dry_run=true&cursor=12');
     expect([status, body]).toEqual([400, { detail: 'Invalid cursor value.' }]);
   });
 
-  it('403: refuses a read-only key, also for a preview', async () => {
+  it('403: rejects a read-only key, also for a preview', async () => {
     const { feed } = await loadThreeDays('Reader');
     const reader = await withStoredKey(service, null, 'reader', { is_read_only: true });
 
@@ -509,7 +509,7 @@ describe('POST /jobs/{job_id}/revert', () => {
     }
   });
 
-  it('404: knows neither jobs of others nor runs that the job does not have', async () => {
+  it('404: finds neither jobs of others nor runs that the job does not have', async () => {
     const { feed } = await loadThreeDays('Unknown');
     const foreign = await withStoredKey(service, 'Foreign');
 
@@ -522,7 +522,7 @@ describe('POST /jobs/{job_id}/revert', () => {
     }
   });
 
-  it('200: names the revert in job, feed and lists for as long as it is in force', async () => {
+  it('200: job, feed and lists name the revert as long as it is in force', async () => {
     const feed = await load('A,Tent,5\n', 'Named');
     const shown = async () => {
       const [job, one, feeds, runs] = await Promise.all(
@@ -616,20 +616,20 @@ describe('POST /jobs/{job_id}/revert', () => {
       expect(body.conflicts).toHaveLength(100);
     });
 
-    it('says that a run has failed', async () => {
+    it('reports that a run has failed', async () => {
       const { jobId } = await service.api.loadFeed('sku,product_name\nA,"Tent\n', 'Failed');
 
       await refused({ jobId }, `Run 1 of job ${jobId} has failed: it has changed nothing.`);
     });
 
-    it('says that a run has not ended', async () => {
+    it('reports that a run has not ended', async () => {
       const feed = await service.api.uploadFeed(`${header}A,Tent,5\n`, 'Not ended');
       await leaveRunning(service, feed);
 
       await refused(feed, `Run 1 of job ${feed.jobId} has not ended: wait for its end.`);
     });
 
-    it('names the run that has reverted it already', async () => {
+    it('names the revert of a run that was reverted already', async () => {
       const { feed } = await loadThreeDays('Already');
       await revert(feed);
 
@@ -638,7 +638,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       await refused(feed, detail, '?run=1&dry_run=true');
     });
 
-    it('says that the history of the run is not kept', async () => {
+    it('reports that the history of the run is not kept', async () => {
       const partner = 'Pruned';
       await load('A,Tent,5\n', partner);
       const second = await load('A,Tent,6\n', partner);
@@ -651,7 +651,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       );
     });
 
-    it('says that the job is queued or running', async () => {
+    it('reports that the job is queued or running', async () => {
       const { feed } = await loadThreeDays('Busy');
       await service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async' });
       await refused(feed, `Job ${feed.jobId} is already waiting to run.`);
@@ -661,7 +661,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       await service.api.post(`/jobs/${feed.jobId}/run`);
     });
 
-    it('refuses to revert another run of the job and to run it while a revert is queued', async () => {
+    it('rejects a revert of another run of the job, and a run, while a revert is queued', async () => {
       const { feed } = await loadThreeDays('Pending');
       await service.api.post(`/jobs/${feed.jobId}/run`);
       await revert(feed, '?run=1', { prefer: 'respond-async' });
@@ -672,7 +672,7 @@ describe('POST /jobs/{job_id}/revert', () => {
     });
   });
 
-  it('422: refuses wrong parameters', async () => {
+  it('422: rejects invalid parameters', async () => {
     const { feed } = await loadThreeDays('Wrong');
 
     for (const query of [

@@ -91,7 +91,7 @@ describe('POST /feeds/upload with a format', () => {
       ['has bytes behind its last member', Buffer.concat([packed, Buffer.from('x')]), 'feed.csv.gz'],
       ['has zeros behind its last member', Buffer.concat([packed, Buffer.alloc(3)]), 'feed.csv.gz'],
       ['has a wrong checksum', broken, 'feed.csv.gz'],
-    ])('refuses a file that %s', async (_what, content, fileName) => {
+    ])('rejects a file that %s', async (_what, content, fileName) => {
       await expectBad(() => upload('unicode', content, fileName), 'Malformed gzip file.');
     });
 
@@ -107,7 +107,7 @@ describe('POST /feeds/upload with a format', () => {
       ['utf-16le', 'wide', encode(csv, 'utf-16le').subarray(0, -1), 'feed.csv'],
       ['utf-16le', 'unicode', Buffer.from('fffe00d8410042', 'hex'), 'feed.csv'],
       ['shift_jis', 'japanese', Buffer.from('Art.-Nr.,Name\nA,\x82', 'latin1'), 'feed.csv'],
-    ])('refuses a file that is not %s', async (encoding, format, content, fileName) => {
+    ])('rejects a file that is not %s', async (encoding, format, content, fileName) => {
       const detail = `CSV file must be ${encoding} encoded.`;
       await expectBad(() => upload(format, content, fileName), detail);
     });
@@ -117,7 +117,7 @@ describe('POST /feeds/upload with a format', () => {
       ['has nothing but blanks', 'wide', encode(' \r\n ', 'utf-16le', { addBOM: true }), 'feed.csv'],
       ['is empty, and named like a packed one', 'german', Buffer.alloc(0), 'feed.csv.gz'],
       ['is empty when it is unpacked', 'german', gzipSync(''), 'feed.csv.gz'],
-    ])('refuses a file that %s', async (_what, format, content, fileName) => {
+    ])('rejects a file that %s', async (_what, format, content, fileName) => {
       await expectBad(() => upload(format, content, fileName), 'Uploaded file is empty.');
     });
 
@@ -129,7 +129,7 @@ describe('POST /feeds/upload with a format', () => {
       await expectBad(() => upload('unicode', twice), duplicate);
     });
 
-    it('refuses a header row that does not end', async () => {
+    it('rejects a header row that does not end', async () => {
       const endless = Buffer.from(`Art.-Nr.;"${'x'.repeat(300 * 1024)}`);
       const detail = 'Invalid CSV file: The header row is longer than 262144 bytes.';
       await expectBad(() => upload('unicode', endless), detail);
@@ -144,24 +144,24 @@ describe('POST /feeds/upload with a format', () => {
   describe('413', () => {
     const tooLarge = { detail: `Uploaded file exceeds the limit of ${uploadBytesMax} bytes.` };
 
-    it('refuses a file that unpacks to more than the limit', async () => {
+    it('rejects a file that unpacks to more than the limit', async () => {
       const bomb = gzipSync(Buffer.concat([Buffer.from(csv), Buffer.alloc(uploadBytesMax, 'x;y\n')]));
       expect(bomb.length).toBeLessThan(uploadBytesMax / 100);
       await expectRefusal(service, () => upload('unicode', bomb, 'feed.csv.gz'), 413, tooLarge);
     });
 
-    it('refuses it also if it is malformed behind the limit, or without a header', async () => {
+    it('rejects it also if it is malformed behind the limit, or without a header', async () => {
       const bomb = gzipSync(Buffer.alloc(uploadBytesMax + 1, 'x;y\n'));
       const cut = bomb.subarray(0, -5);
       await expectRefusal(service, () => upload('unicode', cut, 'feed.csv.gz'), 413, tooLarge);
     });
 
-    it('refuses a file of more bytes than the limit, also if it is malformed', async () => {
+    it('rejects a file of more bytes than the limit, also if it is malformed', async () => {
       const content = Buffer.alloc(uploadBytesMax + 1, 'x');
       await expectRefusal(service, () => upload('unicode', content, 'feed.csv.gz'), 413, tooLarge);
     });
 
-    it('accepts a file that unpacks to the limit exactly', async () => {
+    it('accepts a file that unpacks to exactly the limit', async () => {
       const content = gzipSync(
         Buffer.concat([Buffer.from(csv), Buffer.alloc(uploadBytesMax - Buffer.byteLength(csv), '\n')]),
       );
@@ -169,7 +169,7 @@ describe('POST /feeds/upload with a format', () => {
     });
   });
 
-  it('checks a file after it was stored where partner_name follows it', async () => {
+  it('checks a file after it was stored if partner_name follows it', async () => {
     expect(await putFormat(service.api, 'Later Partner', 'default', definitions.german)).toMatchObject({
       status: 200,
     });

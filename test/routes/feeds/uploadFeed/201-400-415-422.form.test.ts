@@ -21,7 +21,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Large enough that it is being stored before its end has come. */
+/** Large enough that storing starts before it has arrived completely. */
 const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(20_000);
 
 describe('POST /feeds/upload', () => {
@@ -32,7 +32,7 @@ describe('POST /feeds/upload', () => {
       ['its media type in capitals', form, `Multipart/Form-Data; Boundary=${boundary}`],
       ['another parameter', form, `multipart/form-data; charset=utf-8; boundary=${boundary}`],
       ['no line break at its end', form.subarray(0, -2), formType],
-    ])('takes a form with %s', async (_what, body, contentType) => {
+    ])('accepts a form with %s', async (_what, body, contentType) => {
       const response = await postUpload(service.api, body, contentType);
 
       expect(response.status).toBe(201);
@@ -61,7 +61,7 @@ describe('POST /feeds/upload', () => {
         ['before the last boundary', upTo(`\r\n--${boundary}--`)],
         ['in the last boundary', upTo('boundary--')],
         ['before the end of the last boundary', upTo('--\r\n')],
-      ])('refuses a form that ends %s, and stores nothing', async (_where, body) => {
+      ])('rejects a form that ends %s, and stores nothing', async (_where, body) => {
         await refuses(body);
       });
 
@@ -69,7 +69,7 @@ describe('POST /feeds/upload', () => {
         ['without a colon', ['Content-Disposition form-data']],
         ['without a name', [': form-data']],
         ['of 20 KB', [`Content-Disposition: form-data; name="${'x'.repeat(20_000)}"`]],
-      ])('refuses a form with the head of a part %s, and stores nothing', async (_what, headers) => {
+      ])('rejects a form with a part header %s, and stores nothing', async (_what, headers) => {
         await refuses(formBody([...parts, { headers, content: 'x' }]));
         await refuses(formBody([{ headers, content: 'x' }, ...parts]));
       });
@@ -80,7 +80,7 @@ describe('POST /feeds/upload', () => {
       ['JSON', '{"partner_name":"Acme"}'],
       ['bytes', Buffer.alloc(100_000, 0xa5)],
       ['a file without a form', largeCsv],
-    ])('refuses %s that says it is a form, and stores nothing', async (_what, body) => {
+    ])('rejects %s that claims to be a form, and stores nothing', async (_what, body) => {
       await refuses(body);
     });
   });
@@ -96,7 +96,7 @@ describe('POST /feeds/upload', () => {
       `multipart/mixed; boundary=${boundary}`,
       `multipart/form-data-x; boundary=${boundary}`,
       '',
-    ])('refuses a body of the type %j, and stores nothing', async (contentType) => {
+    ])('rejects a body of the type %j, and stores nothing', async (contentType) => {
       const body = formBody([partnerPart(), filePart()]);
 
       await expectRefusal(service, () => postUpload(service.api, body, contentType), 415, unsupported);
@@ -144,7 +144,7 @@ describe('POST /feeds/upload', () => {
       input,
       ctx: { pattern },
     });
-    /** Fields of an error in the document, whose texts it does not have. */
+    /** Fields of a documented error whose texts are not in the document. */
     const wrong = (name: string): unknown =>
       expect.objectContaining({
         type: expect.stringMatching(/^[a-z_]+$/),
@@ -159,7 +159,7 @@ describe('POST /feeds/upload', () => {
     it.each<[string, RawPart[]]>([
       ['without parts', []],
       ['with other parts alone', [fieldPart('name', 'Acme'), filePart(goodCsv, { name: 'feed' })]],
-    ])('misses both parts of a form %s', (_what, parts) =>
+    ])('reports both parts as missing for a form %s', (_what, parts) =>
       refuses(parts, [missing('partner_name'), missing('file')]),
     );
 
@@ -186,7 +186,7 @@ describe('POST /feeds/upload', () => {
     it('rejects a partner_name of 100,000 characters', () =>
       refuses([partnerPart('x'.repeat(100_000)), filePart()], [tooLong(expect.stringMatching(/^x{256,}$/))]));
 
-    it.each([0, 1, 2])('reports a partner_name as too long, whatever its byte length: %d', (offset) =>
+    it.each([0, 1, 2])('reports a partner_name as too long, independently of its byte length: %d', (offset) =>
       refuses(
         [partnerPart(`${'x'.repeat(offset)}${'€'.repeat(30_000)}`), filePart()],
         [tooLong(expect.stringMatching(/^x*€{256,}/))],
@@ -213,7 +213,7 @@ describe('POST /feeds/upload', () => {
       ['an incomplete character at its end', [0x41, 0xe2, 0x82]],
       ['UTF-16', [0xff, 0xfe, 0x41, 0x00]],
       ['the sign that stands for such bytes, U+FFFD', [0x41, 0xef, 0xbf, 0xbd]],
-    ])('refuses a partner_name that is not UTF-8: %s', async (_what, bytes) => {
+    ])('rejects a partner_name that is not UTF-8: %s', async (_what, bytes) => {
       const part = fieldPart('partner_name', Buffer.from(bytes));
 
       await refuses([part, filePart()], [notText]);
@@ -238,7 +238,7 @@ describe('POST /feeds/upload', () => {
         { headers: [`${withoutName}; filename=""`, 'Content-Type: text/csv'], content: goodCsv },
       ],
       ['as a browser sends none', { headers: [`${withoutName}; filename=""`, octets], content: '' }],
-    ])('refuses a file without a file name, sent %s', async (_how, part) => {
+    ])('rejects a file without a file name, sent %s', async (_how, part) => {
       await refuses([partnerPart(), part], [wrong('file')]);
       await refuses([part, partnerPart()], [wrong('file')]);
     });
@@ -263,7 +263,7 @@ describe('POST /feeds/upload', () => {
       ['file', 'the same', [partnerPart(), filePart(), filePart()]],
       ['file', 'another', [filePart(largeCsv), filePart(largeCsv, { fileName: 'b.csv' }), partnerPart()]],
       ['file', 'a field', [filePart(largeCsv), partnerPart(), fieldPart('file', 'x')]],
-    ])('refuses %s sent twice, then %s', async (name, _second, parts) => {
+    ])('rejects %s sent twice, then %s', async (name, _second, parts) => {
       await refuses(parts, [wrong(name)]);
     });
 

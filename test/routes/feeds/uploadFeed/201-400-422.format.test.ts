@@ -5,7 +5,7 @@ import { stored } from '../../../support/stored-uploads';
 
 type Part = ReturnType<typeof fieldPart>;
 
-/** A feed by the specification, and by each format here. */
+/** A feed as specified, and in each format of this test. */
 const csv = 'sku,product_name,id,title,Nr,Name\nA,A,A,A,A,A\n';
 const own = { columns: { sku: { from: ['sku'] }, product_name: { from: ['product_name'] } } };
 const stockLevels = { columns: { sku: { from: ['sku'] } } };
@@ -39,14 +39,14 @@ const unknownFormat = (input: string) => ({
 
 describe('POST /feeds/upload with a format', () => {
   describe('201', () => {
-    it.each(['own', 'standard', 'google-merchant'])('keeps the format %s with the feed', async (format) => {
+    it.each(['own', 'standard', 'google-merchant'])('stores the format %s with the feed', async (format) => {
       const receipt = await upload({ format });
 
       expect(receipt.status).toBe(201);
       expect(await formatOf(receipt)).toBe(format);
     });
 
-    it('keeps the definition that the format had then', async () => {
+    it('stores the definition that the format had at the time of the upload', async () => {
       await putFormat(service.api, 'Acme', 'changing', own);
       await upload({ format: 'changing' });
       await putFormat(service.api, 'Acme', 'changing', { ...own, null_values: ['-'] });
@@ -56,12 +56,12 @@ describe('POST /feeds/upload with a format', () => {
       ]);
     });
 
-    it('has no format without a default one, and shows that', async () => {
+    it('has no format without a default one, and reports that', async () => {
       expect(await formatOf(await upload({}))).toBeNull();
       expect((await service.api.get('/feeds?limit=1')).body.items[0].format_name).toBeNull();
     });
 
-    it('takes the partner’s default format if none is named, unless standard overrides it', async () => {
+    it('uses the partner’s default format if none is named, unless standard overrides it', async () => {
       await putFormat(service.api, 'With default', 'default', own);
 
       expect(await formatOf(await upload({}, 'With default'))).toBe('default');
@@ -139,7 +139,7 @@ describe('POST /feeds/upload with a format', () => {
 
   describe('422', () => {
     it.each(['unknown', 'default', 'striped'])(
-      'rejects the unknown format %s, whatever the file is',
+      'rejects the unknown format %s, for any file',
       async (format) => {
         await putFormat(service.api, 'Zebra', 'striped');
         const before = await stored(service);
@@ -152,7 +152,7 @@ describe('POST /feeds/upload with a format', () => {
       },
     );
 
-    it('rejects a format that another partner has, to a key of this one', async () => {
+    it('rejects a format that only another partner has, to a key of this one', async () => {
       await putFormat(service.api, 'Zebra', 'striped');
       const limited = await withStoredKey(service, 'Acme');
       const form = { csv, partnerName: 'Acme', fields: { format: 'striped' } };
@@ -223,7 +223,7 @@ describe('POST /feeds/upload with a format', () => {
   });
 
   describe('the same upload', () => {
-    it('is a duplicate only with an equal definition, whatever its name', async () => {
+    it('is a duplicate only with an equal definition, under any name', async () => {
       const file = 'sku,product_name,Nr,Name\nDUP,A,DUP,A\n';
       await putFormat(service.api, 'Twice', 'one', own);
       await putFormat(service.api, 'Twice', 'two', { columns: { ...own.columns } });

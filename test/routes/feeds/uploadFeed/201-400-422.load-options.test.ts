@@ -31,7 +31,7 @@ describe('POST /feeds/upload with fields of the load', () => {
       });
     });
 
-    it('shows no collection unless the form names one, or the mode is replace, which describes main', async () => {
+    it('shows no collection unless the form names one, or the mode is replace, which implies main', async () => {
       const named = async (fields: Record<string, string>) => {
         const { body } = await upload(goodCsv, fields);
         return (await service.api.get(`/feeds/${body.feed_id}`)).body.collection as string | null;
@@ -124,7 +124,7 @@ describe('POST /feeds/upload with fields of the load', () => {
       ['max_skipped_percent', '100.1', 'less_than_equal'],
       ['max_price_jump_percent', '1e1', 'float_parsing'],
       ['max_price_jump_percent', '100.1', 'less_than_equal'],
-    ])('refuses %s=%j as %s, and stores nothing', async (name, value, type) => {
+    ])('rejects %s=%j as %s, and stores nothing', async (name, value, type) => {
       const before = await stored(service);
 
       const { status, body } = await upload(goodCsv, { [name]: value });
@@ -137,7 +137,7 @@ describe('POST /feeds/upload with fields of the load', () => {
     });
 
     it.each(['mode', 'collection', 'max_skipped_percent', 'max_price_jump_percent'])(
-      'refuses %s after the file, whatever the file is, and stores nothing',
+      'rejects %s after the file, for any file, and stores nothing',
       async (name) => {
         const before = await stored(service);
         for (const csv of [goodCsv, priceFile]) {
@@ -166,7 +166,7 @@ describe('POST /feeds/upload with fields of the load', () => {
       },
     );
 
-    it('refuses a repeated field, and a rejects file in mode replace', async () => {
+    it('rejects a repeated field, and a rejects file in mode replace', async () => {
       const twice = await uploadParts(
         service.api,
         partnerPart(),
@@ -188,7 +188,7 @@ describe('POST /feeds/upload with fields of the load', () => {
 });
 
 describe('POST /feeds/inspect', () => {
-  it('ignores fields of the load that change no reading, like other unknown parts', async () => {
+  it('ignores load options that do not change the reading, like other unknown parts', async () => {
     const fields = { collection: ' ', max_skipped_percent: 'x' };
     const response = await service.api.inspect({ csv: goodCsv, partnerName: 'A', fields });
 

@@ -52,15 +52,15 @@ describe('POST /feeds/upload', () => {
       ['an empty header that repeats', ',sku,,product_name, \n'],
       ['blank lines before the header', '\n\r\n \nsku,product_name\n1,Tent\n'],
       ['rows that are merely bad', 'sku,product_name,price\n,,\n1,Tent,NA\n1,Tent,1,2,3\n'],
-    ])('takes a file with %s', (_what, csv) => accepts(csv));
+    ])('accepts a file with %s', (_what, csv) => accepts(csv));
 
     it('accepts characters of two to four bytes at chunk boundaries', () =>
-      // Runs of 2, 3 and 4 bytes a character, each longer than any chunk, so that chunks end within characters.
+      // Runs of 2, 3 and 4 bytes per character, each longer than any chunk, so that chunks end within characters.
       accepts(
         `sku,product_name\n1,"${'é'.repeat(300_001)}x${'€'.repeat(300_001)}y${'😀'.repeat(300_001)}"\n`,
       ));
 
-    it.each([0, 1, 2, 3])('accepts characters of four bytes, %d bytes further on', (offset) =>
+    it.each([0, 1, 2, 3])('accepts characters of four bytes at a shift of %d bytes', (offset) =>
       accepts(`sku,product_name\n${'x'.repeat(offset)},${'😀'.repeat(100_000)}\n`),
     );
   });
@@ -79,7 +79,7 @@ describe('POST /feeds/upload', () => {
       ['a byte order mark and white space', '\ufeff \r\n'],
       ['300 KB of blank lines', '\r\n'.repeat(150_000)],
       ['several megabytes of white space', ' '.repeat(3_000_000)],
-    ])('calls a file empty that holds nothing but %s, and stores nothing', async (_what, csv) => {
+    ])('reports a file as empty if it contains only %s, and stores nothing', async (_what, csv) => {
       await refuses(csv, empty);
     });
 
@@ -101,7 +101,7 @@ describe('POST /feeds/upload', () => {
         withBytes(header, manyRows('1,Zelt für €\n'), [0xe2, 0x82]),
       ],
       ['white space and a wrong byte', withBytes(' \n', [0xff])],
-    ])('refuses a file that is not UTF-8, with %s, and stores nothing', async (_what, csv) => {
+    ])('rejects a file that is not UTF-8, with %s, and stores nothing', async (_what, csv) => {
       await refuses(csv, notUtf8);
     });
 
@@ -119,7 +119,7 @@ describe('POST /feeds/upload', () => {
       ['the end of a quote', '"sku,product_name\n1,Tent\n'],
       ['one of them, which is there twice', 'sku,sku,price,price\n1,1,2,2\n'],
       ['text', Buffer.from('{"sku": 1, "product_name": "Tent"}')],
-    ])('refuses a header that lacks %s, and stores nothing', async (_what, csv) => {
+    ])('rejects a header that lacks %s, and stores nothing', async (_what, csv) => {
       await refuses(csv, missingHeaders);
     });
 
@@ -133,14 +133,14 @@ describe('POST /feeds/upload', () => {
       ['price', 'sku,price,product_name,PRICE\n'],
       ['currency', 'currency,currency,sku,product_name\n'],
       ['availability', '\ufeffavailability,availability,sku,product_name\r\n'],
-    ])('refuses a header that has %s twice, and stores nothing: %j', async (name, csv) => {
+    ])('rejects a header that has %s twice, and stores nothing: %j', async (name, csv) => {
       await refuses(csv, `Invalid CSV file: Duplicate header: ${name}`);
     });
 
     it.each([
       ['of 300 KB', `sku,product_name,${'x'.repeat(300_000)}\n1,Tent,2\n`],
       ['after 300 KB of blank lines', `${'\n'.repeat(300_000)}sku,product_name\n1,Tent\n`],
-    ])('refuses a header row %s, and stores nothing', async (_what, csv) => {
+    ])('rejects a header row %s, and stores nothing', async (_what, csv) => {
       await refuses(csv, headerTooLong);
     });
 

@@ -37,7 +37,7 @@ describe('POST /feeds/upload', () => {
       ['feed.TXT', 'application/csv'],
       ['feed.txt', 'application/vnd.ms-excel'],
       ['feed.txt', 'text/csv; charset=utf-8'],
-    ])('takes %s as %s for CSV', async (fileName, mediaType) => {
+    ])('accepts %s as %s for CSV', async (fileName, mediaType) => {
       const { status, body } = await upload(fileName, mediaType);
 
       expect(status).toBe(201);
@@ -50,7 +50,7 @@ describe('POST /feeds/upload', () => {
       ['text/plain', 'text/plain'],
       ['application/octet-stream', 'application/octet-stream'],
       ['application/vnd.ms-excel', 'application/vnd.ms-excel'],
-    ])('keeps the media type: of a part that names %s it is %s', async (mediaType, contentType) => {
+    ])('stores the media type: a part with %s has %s', async (mediaType, contentType) => {
       const { body } = await upload('feed.csv', mediaType);
 
       expect((await service.api.get(`/feeds/${body.feed_id}`)).body.content_type).toBe(contentType);
@@ -96,7 +96,7 @@ describe('POST /feeds/upload', () => {
       ['names a media type', ['Content-Type: text/plain'], null, 'text/csv'],
       ['names no media type', [], 'text/plain', 'text/plain'],
     ])(
-      'ignores a part whose content looks like the head of a file that %s',
+      'ignores a part whose content looks like the header of a file part that %s',
       async (_what, lines, mediaType, contentType) => {
         const head = ['Content-Disposition: form-data; name="file"; filename="x.csv"', ...lines];
         const ignored = fieldPart('log', [...head, '', 'x'].join('\r\n'));
@@ -128,7 +128,7 @@ describe('POST /feeds/upload', () => {
       'application/ld+json',
       'text/json',
       xlsx,
-    ])('refuses a file named .csv that says it is %s, and stores nothing', (mediaType) =>
+    ])('rejects a file named .csv with the media type %s, and stores nothing', (mediaType) =>
       refusesType('feed.csv', mediaType),
     );
 
@@ -157,6 +157,6 @@ describe('POST /feeds/upload', () => {
       ['feed.csv.zip', 'application/octet-stream'],
       ['feed.csvx', 'text/csv'],
       ['feed.csv.txt', 'text/plain'],
-    ])('refuses %s as %s, and stores nothing', refusesType);
+    ])('rejects %s as %s, and stores nothing', refusesType);
   });
 });

@@ -34,7 +34,7 @@ const formatsOf = async (partnerName: string): Promise<Record<string, unknown>> 
 
 describe('POST /feeds/upload with the definition of a format', () => {
   describe('201', () => {
-    it('reads the file by the definition, and stores it as the format that is named', async () => {
+    it('reads the file by the definition, and stores it under the named format', async () => {
       const receipt = await upload('Nordwind', sent({ format: 'artikel' }));
       expect(receipt.status).toBe(201);
       await service.api.post(`/jobs/${receipt.body.validation_job_id}/run`);
@@ -46,7 +46,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
       expect(await formatsOf('Nordwind')).toEqual({ artikel: definition });
     });
 
-    it('stores it as the default one if none is named, and replaces the one of its name', async () => {
+    it('stores it as the default format if none is named, and replaces an existing one with its name', async () => {
       await putFormat(service.api, 'Ostwind', 'default', minimal);
       const receipt = await upload('Ostwind', sent({}));
 
@@ -54,7 +54,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
       expect(await formatsOf('Ostwind')).toEqual({ default: definition });
     });
 
-    it('replays a repeated upload, whose format may have changed since', async () => {
+    it('replays a repeated upload even if the format has changed since', async () => {
       const uploadAs = (format: string) => {
         const fields = Object.entries(sent({ format })).map(([name, value]) => fieldPart(name, value));
         const body = formBody([partnerPart('Twice'), ...fields, filePart(csv)]);
@@ -71,7 +71,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
       expect(await formatsOf('Twice')).toEqual({ a: other });
     });
 
-    it('stores feeds and formats that come at once for a partner without a format', async () => {
+    it('stores feeds and formats of concurrent uploads for a partner without a format', async () => {
       await service.api.uploadFeed('sku,product_name\nA,Tent\n', 'Crowd');
       const names = Array.from({ length: 12 }, (_, at) => (at % 2 ? 'a' : 'b'));
       const definitionOf = (at: number) => ({ ...definition, null_values: [String(at)] });
@@ -85,7 +85,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
   });
 
   describe('400', () => {
-    it('leaves the formats of the partner as they are when the file is refused', async () => {
+    it('does not change the formats of the partner when the file is rejected', async () => {
       await putFormat(service.api, 'Refused', 'default', definition);
       const { status } = await upload('Refused', sent({ format: 'default' }, other), 'sku;name\nA;B\n');
 
@@ -95,7 +95,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
   });
 
   describe('403', () => {
-    it('leaves the formats of the partner as they are when the key may only read', async () => {
+    it('does not change the formats of the partner when the key is read-only', async () => {
       const reader = await withStoredKey(service, null, 'reader', { is_read_only: true });
       const { status } = await reader.upload({ csv, partnerName: 'Read', fields: sent({}) });
 
@@ -105,7 +105,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
   });
 
   describe('409', () => {
-    it('stores nothing when the partner has 100 formats, and replaces one of them', async () => {
+    it('stores nothing when the partner has 100 formats, but replaces one of them', async () => {
       for (let at = 0; at < 100; at++) await putFormat(service.api, 'Full', `f-${at}`, minimal);
       const before = await stored(service);
       const refused = await upload('Full', sent({ format: 'new' }));
@@ -138,7 +138,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
         {},
         [['format_without_column', 'format_definition']],
       ],
-    ])('says of %s what is wrong, and stores nothing', async (_, given, fields, faults) => {
+    ])('reports the errors of %s, and stores nothing', async (_, given, fields, faults) => {
       const { status, body } = await upload('Wrong', sent(fields, given));
 
       expect(status).toBe(422);
@@ -153,7 +153,7 @@ describe('POST /feeds/upload with the definition of a format', () => {
     it.each([
       ['a definition', JSON.stringify({ ...definition, null_values: ['ß'.repeat(40_000)] })],
       ['white space behind it', `${JSON.stringify(definition)}${' '.repeat(70_000)}`],
-    ])('refuses %s beyond 64 KiB of UTF-8, and stores nothing', async (_, given) => {
+    ])('rejects %s beyond 64 KiB of UTF-8, and stores nothing', async (_, given) => {
       const { status, body } = await upload('Long', sent({}, given));
 
       expect(status).toBe(422);
@@ -163,14 +163,14 @@ describe('POST /feeds/upload with the definition of a format', () => {
       expect(await formatsOf('Long')).toEqual({});
     });
 
-    it('takes a definition of 64 KiB', async () => {
+    it('accepts a definition of 64 KiB', async () => {
       const { status } = await upload('Long', sent({}, JSON.stringify(definition).padEnd(65_536)));
 
       expect(status).toBe(201);
       expect(await formatsOf('Long')).toEqual({ default: definition });
     });
 
-    it('refuses a definition behind the file', async () => {
+    it('rejects a definition after the file', async () => {
       const behind = fieldPart('format_definition', JSON.stringify(definition));
       const { status, body } = await uploadParts(service.api, partnerPart('Behind'), filePart(csv), behind);
 
@@ -190,7 +190,7 @@ describe('POST /feeds/inspect with the definition of a format', () => {
     expect(await formatsOf('Seen')).toEqual({});
   });
 
-  it('says what is wrong with it', async () => {
+  it('reports its errors', async () => {
     const { status, body } = await service.api.inspect({ csv, partnerName: 'Seen', fields: sent({}, {}) });
 
     expect(status).toBe(422);

@@ -43,10 +43,10 @@ const used = {
 };
 const answer = ({ status, body }: ApiResponse) => ({ status, body: body as unknown });
 
-/** Bytes of the form before the rows of its file. */
+/** Size of the form before the rows of its file, in bytes. */
 const begun = () => formBody(right()).indexOf('TENT-2');
 
-/** Begins an upload, and waits until it has locked its key. */
+/** Starts an upload, and waits until it has locked its key. */
 async function openUpload(key: string, on: TestService = service): Promise<OpenUpload> {
   await keysAreHeld(on, 0);
   const open = new OpenUpload(on, { 'idempotency-key': key });
@@ -89,7 +89,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
       );
     });
 
-    it('gets the first response, whatever the state of the feed is', async () => {
+    it('gets the first response, in any state of the feed', async () => {
       const key = newKey();
       const first = await upload(key);
       await api.post(`/jobs/${first.body.validation_job_id}/run`);
@@ -153,7 +153,7 @@ describe('POST /feeds/upload with an Idempotency-Key', () => {
     it.each([
       ['', 'string_too_short', 'String should have at least 1 character', { min_length: 1 }],
       ['k'.repeat(256), 'string_too_long', 'String should have at most 255 characters', { max_length: 255 }],
-    ])('is refused when it is empty or too long, and nothing is stored', async (key, type, msg, ctx) => {
+    ])('is rejected when it is empty or too long, and nothing is stored', async (key, type, msg, ctx) => {
       const before = await stored(service);
 
       expect(answer(await upload(key))).toEqual({

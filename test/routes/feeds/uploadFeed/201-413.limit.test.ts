@@ -12,7 +12,7 @@ import {
 import { startTestService, type TestService } from '../../../support/service';
 import { expectRefusal, rawFilePath } from '../../../support/stored-uploads';
 
-/** Large enough that a file is being stored when it passes the limit. */
+/** Large enough that storing starts before a file passes the limit. */
 const uploadBytesMax = 400_000;
 
 let service: TestService;
@@ -68,7 +68,7 @@ describe('POST /feeds/upload', () => {
         ['lacks the headers', filePart('x\n'.repeat(over / 2 + 1))],
         ['has a header twice', filePart(csvOf(over).replace('sku,', 'sku,sku,'))],
         ['has a header row without an end', filePart('x'.repeat(over))],
-      ])('comes before 400: a file that %s as well', async (_what, file) => {
+      ])('precedes 400: a file that %s as well', async (_what, file) => {
         for (const [, parts] of orders) await refuses(parts(file));
       });
 
@@ -88,17 +88,20 @@ describe('POST /feeds/upload', () => {
     it.each([
       ['a right form', formType],
       ['a form without a boundary', 'multipart/form-data'],
-    ])('answers before the body has come when its length is too large: %s', async (_what, contentType) => {
-      const upload = new OpenUpload(service, {
-        'content-type': contentType,
-        'content-length': String(2 ** 40),
-      });
-      try {
-        await expectRefusal(service, () => upload.response, 413, tooLarge);
-      } finally {
-        upload.abort();
-      }
-    });
+    ])(
+      'is sent before the body arrives if its declared length is too large: %s',
+      async (_what, contentType) => {
+        const upload = new OpenUpload(service, {
+          'content-type': contentType,
+          'content-length': String(2 ** 40),
+        });
+        try {
+          await expectRefusal(service, () => upload.response, 413, tooLarge);
+        } finally {
+          upload.abort();
+        }
+      },
+    );
 
     it.each(orders)('is sent as soon as the file is too large, before its end, %s', async (_order, parts) => {
       const form = formBody(parts(filePart(csvOf(2 * uploadBytesMax))));

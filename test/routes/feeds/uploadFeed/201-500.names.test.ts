@@ -8,7 +8,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Uploads, and parses the object key; the object must exist. */
+/** Uploads, and parses the object key, which must exist. */
 async function uploadAs(partnerName: string, fileName = 'feed.csv') {
   const { status, body } = await service.api.upload({ csv: goodCsv, partnerName, fileName });
   expect(status).toBe(201);
@@ -44,11 +44,11 @@ describe('POST /feeds/upload', () => {
       ['../../etc', 'etc'],
       ['Tent 東京 Lamp', 'tent-lamp'],
       ['😀 Smile', 'smile'],
-    ])('makes of the partner %j the slug %j', async (partnerName, slug) => {
+    ])('for the partner %j the slug is %j', async (partnerName, slug) => {
       expect(await uploadAs(partnerName)).toMatchObject({ slug, partnerName: partnerName.normalize() });
     });
 
-    it('makes a short unique slug of a name without Latin letters', async () => {
+    it('creates a short unique slug for a name without Latin letters', async () => {
       const names = ['東京アウトドア', 'Рога и копыта', '!!!', '...', '😀'.repeat(255)];
 
       const slugs = await Promise.all(names.map(async (name) => (await uploadAs(name)).slug));
@@ -117,12 +117,12 @@ describe('POST /feeds/upload', () => {
       ['..\\..\\feed.csv', 'feed.csv', 'feed.csv'],
       ['a..b...c.csv', 'a..b...c.csv', aSafeName],
       ['...csv', '...csv', expect.not.stringContaining('..')],
-    ])('keeps the base name of the file %j, safe in the key', expectNamed);
+    ])('stores the base name of the file %j, safe in the key', expectNamed);
 
     it.each([
       ['400 characters', 'x'.repeat(400)],
       ['200 characters of two bytes', 'é'.repeat(200)],
-    ])('keeps a file name of %s, shorter in the key', (_what, stem) =>
+    ])('stores a file name of %s, shortened in the key', (_what, stem) =>
       expectNamed(`${stem}.csv`, `${stem}.csv`, aSafeName),
     );
 

@@ -8,7 +8,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Uploads; the receipt and the feed must say the same of the file. */
+/** Uploads; receipt and feed must agree about the file. */
 async function upload(csv: string | Uint8Array, partnerName: string) {
   const { body } = await service.api.upload({ csv, partnerName });
   const feed = await service.api.get(`/feeds/${body.feed_id}`);
@@ -28,7 +28,7 @@ describe('POST /feeds/upload', () => {
       ['a byte order mark, and every line end', Buffer.from('\ufeffsku,product_name\r\n1,a\n\r\n2,"b\r\n"')],
       ['characters of several bytes', Buffer.from('sku,product_name\n1,Größe € 😀\n')],
       ['several chunks', Buffer.from(goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(400_000))],
-    ])('are those of the bytes as they were sent: %s', async (what, csv) => {
+    ])('describe the bytes as they were sent: %s', async (what, csv) => {
       const expected = { sha256: await sha256(csv), size_bytes: csv.length };
 
       expect(await upload(csv, `Digest of ${what}`)).toMatchObject(expected);
@@ -64,7 +64,7 @@ describe('POST /feeds/upload', () => {
       ['a byte order mark', `\ufeff${goodCsv}`],
       ['other line ends', goodCsv.replaceAll('\n', '\r\n')],
       ['another letter', goodCsv.replace('tent', 'Tent')],
-    ])('is about bytes, not about rows: %s makes another file', async (what, csv) => {
+    ])('compares bytes, not rows: %s makes another file', async (what, csv) => {
       await upload(goodCsv, what);
 
       expect((await upload(csv, what)).duplicate_of).toBeNull();
@@ -80,7 +80,7 @@ describe('POST /feeds/upload', () => {
       expect((await upload(goodCsv, 'Refused')).duplicate_of).toBeNull();
     });
 
-    it('compares feed numbers: an upload that began earlier and ended later is the first', async () => {
+    it('compares feed numbers: an upload that started earlier and ended later is the first', async () => {
       const partnerName = 'Slow Line';
       const csv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
       const form = formBody([partnerPart(partnerName), filePart(csv)]);

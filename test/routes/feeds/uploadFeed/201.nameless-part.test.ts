@@ -1,7 +1,7 @@
 import { filePart, partnerPart, uploadParts } from '../../../support/requests';
 import { startTestService, type TestService } from '../../../support/service';
 
-// A file of its own: a part that brings the process down takes the other tests of its file with it.
+// A separate file: a part that crashes the process would fail the other tests of its file.
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();

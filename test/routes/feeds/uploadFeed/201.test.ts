@@ -184,7 +184,7 @@ describe('POST /feeds/upload', () => {
         filePart('sku,product_name\n1,Zelt ä€😀\n'),
       ])) {
         await upload.write(Uint8Array.of(byte));
-        // The service reads what has arrived before the next byte is sent.
+        // The service reads the received bytes before the next one is sent.
         await new Promise((resolve) => setImmediate(resolve));
       }
       upload.end();
@@ -201,7 +201,7 @@ describe('POST /feeds/upload', () => {
       const before = await stored(service);
       const uploads = Array.from({ length: 20 }, (_, n) => ({
         csv: `sku,product_name\n${n},Product ${n}\n`,
-        // Half of them make the same new partner.
+        // Half of them create the same new partner.
         partnerName: n % 2 === 0 ? 'At Once' : `At Once ${n}`,
       }));
 
@@ -238,7 +238,7 @@ describe('POST /feeds/upload', () => {
       }
     });
 
-    it("answers under the caller's own request id", async () => {
+    it("returns the caller's own request id", async () => {
       const form = new FormData();
       form.set('partner_name', 'Acme Outdoor');
       form.set('file', new Blob([goodCsv], { type: 'text/csv' }), 'feed.csv');

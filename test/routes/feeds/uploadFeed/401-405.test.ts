@@ -40,13 +40,13 @@ describe('POST /feeds/upload', () => {
       ['a body of another media type', { headers: { 'content-type': 'application/json' }, body: '{' }],
       ['no boundary', { headers: { 'content-type': 'multipart/form-data' }, body: 'x' }],
       ['a broken form', { headers: { 'content-type': 'multipart/form-data; boundary=b' }, body: '--b\r\nx' }],
-    ])('looks at the key before anything else: %s', async (_what, init) => {
+    ])('checks the key before anything else: %s', async (_what, init) => {
       const api = service.api.withKey(undefined);
 
       await expectRefusal(service, () => api.send('POST', '/feeds/upload', init), 401, unauthorized);
     });
 
-    it('is sent before the body arrives, whatever its Content-Length', async () => {
+    it('is sent before the body arrives, for any Content-Length', async () => {
       const upload = new OpenUpload(service, { 'x-api-key': 'wrong', 'content-length': String(2 ** 40) });
       try {
         await expectRefusal(service, () => upload.response, 401, unauthorized);

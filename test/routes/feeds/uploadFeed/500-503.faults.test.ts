@@ -21,12 +21,12 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Large enough that it is being stored before its end has come. */
+/** Large enough that storing starts before it has arrived completely. */
 const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(40_000);
 
 const format = fieldPart('format', 'standard');
 
-/** A gzip file in which the text can still be found. */
+/** A gzip file that contains the text uncompressed. */
 const packedPart = filePart(gzipSync(largeCsv, { level: 0 }), {
   fileName: 'feed.csv.gz',
   mediaType: 'application/gzip',
@@ -57,7 +57,7 @@ const anyOrder: [string, RawPart[]][] = [
   ['a packed file', [partnerPart(), format, packedPart]],
 ];
 
-/** Where an upload can be cut: its parts, the text before which it ends, and where its file is by then. */
+/** Points at which an upload is cut: its parts, the text before which it ends, and the folder of its file at that time. */
 const cuts: [string, RawPart[], string, string][] = [
   [
     'in the middle of the file, after partner_name',
@@ -122,7 +122,7 @@ describe('POST /feeds/upload', () => {
 
   describe('503', () => {
     const unavailable = { detail: 'Service temporarily unavailable' };
-    // The folder gives way to a plain file: nothing can be written below it any more.
+    // A plain file replaces the folder: nothing can be written below it any more.
     it.each(['objects', 'objects/unfinished', 'objects/local'])(
       'has Retry-After when the object store fails, and stores nothing: %s is missing',
       async (folder) => {

@@ -19,7 +19,7 @@ afterEach(() => void Object.assign(transferRules, normal));
 const formOf = (partner: string) => formBody([partnerPart(partner), filePart()]);
 const noRoom = { detail: 'Service temporarily unavailable' };
 
-/** Takes all slots by uploads, each of another partner; all that is missing is their end. */
+/** Occupies all slots by uploads of different partners that lack only their ends. */
 async function fillRoom(): Promise<OpenUpload[]> {
   const uploads = [];
   for (const partner of ['Acme', 'Birch']) {
@@ -36,7 +36,7 @@ async function fillRoom(): Promise<OpenUpload[]> {
   return uploads;
 }
 
-/** Whether a request that waits for a second is refused. */
+/** Whether a request that waits for a second is rejected. */
 async function isFull(): Promise<boolean> {
   transferRules.waitMilliseconds = 1_000;
   const { status } = await inspect();
@@ -61,7 +61,7 @@ const expectNoRoom = ({ status, headers, body }: ApiResponse) => {
 
 describe('POST /feeds/upload', () => {
   describe('503', () => {
-    it('is sent when all slots are in use for too long; stores nothing, and does not affect those that have them', async () => {
+    it('is sent when all slots are in use for too long; stores nothing, and does not affect uploads in progress', async () => {
       const uploads = await fillRoom();
       const before = await stored(service);
       transferRules.waitMilliseconds = 50;
@@ -96,7 +96,7 @@ describe('POST /feeds/upload', () => {
       ['with a wrong field before the file', { partnerName: 'Acme', fields: { mode: 'all' } }, 422],
       ['with a format that does not exist', { partnerName: 'Acme', fields: { format: 'none' } }, 422],
       ['without a partner_name and a file', { csv: undefined }, 422],
-    ])('does not come for uploads %s: they need no slot', async (_what, upload, status) => {
+    ])('is not sent for uploads %s: they need no slot', async (_what, upload, status) => {
       const uploads = await fillRoom();
       const before = await stored(service);
 
@@ -108,7 +108,7 @@ describe('POST /feeds/upload', () => {
       await finish(uploads);
     });
 
-    it('does not come for a wrong key', async () => {
+    it('is not sent for a wrong key', async () => {
       const uploads = await fillRoom();
 
       expect(
@@ -151,7 +151,7 @@ describe('POST /feeds/upload', () => {
       ['that was refused', { csv: '', partnerName: 'Acme' }, 400],
       ['that lacks a part', { csv: goodCsv }, 422],
       ['that is no CSV', { csv: goodCsv, partnerName: 'Acme', fileName: 'a.pdf' }, 400],
-    ])('does not come after uploads %s: they give back what they have', async (_what, upload, status) => {
+    ])('is not sent after uploads %s: they release their slots', async (_what, upload, status) => {
       for (let times = 0; times <= concurrentUploads; times++) {
         expect((await service.api.upload(upload)).status).toBe(status);
         expect((await service.api.inspect(upload)).status).not.toBe(503);

@@ -64,7 +64,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       });
     });
 
-    it('is empty when that run skipped nothing', async () => {
+    it('is empty when that run skipped no row', async () => {
       const feed = await service.api.loadFeed(badRows(3));
 
       await rerun(feed, 'sku,product_name\n1,Tent\n');
@@ -95,7 +95,7 @@ describe('GET /jobs/{job_id}/issues', () => {
 
       expect(again.summary).toMatchObject({ processed: 3, unchanged: 2, skipped: 1 });
       expect((await list(jobId)).body).toEqual(before);
-      // Nothing is to be mended.
+      // Nothing needs to be restored.
       const rejects = await service.api.get(`/jobs/${jobId}/rejects.csv`);
       expect(rejects.body).toBe('_line,_codes,_messages,sku,product_name\n');
     });
@@ -151,7 +151,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(feed.jobId)).body).toEqual(none);
     });
 
-    it('keeps its issues when its end is not committed yet during a scan for orphaned runs', async () => {
+    it('keeps its issues when its end is not yet committed during a scan for orphaned runs', async () => {
       const feed = await service.api.loadFeed(badRows(3), 'Ends meanwhile');
       const before = (await list(feed.jobId)).body;
       const jobBefore = (await service.api.get(`/jobs/${feed.jobId}`)).body;
@@ -160,7 +160,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       const ended = await jobs().first([...columns, 'unchanged', 'skipped']);
       await leaveRunning(service, feed);
 
-      // The end of the run is not committed yet: the scan sees it running, and its lock is free.
+      // Before the commit, the scan sees the run as running, with a free lock.
       const run = await service.db.transaction();
       await run('validation_jobs')
         .where('job_id', Number(feed.jobId.slice(2)))

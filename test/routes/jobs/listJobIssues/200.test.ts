@@ -126,7 +126,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       );
     });
 
-    it('has an entry for each fault of a row, which counts as one skipped row', async () => {
+    it('has an entry for each error of a row, which counts as one skipped row', async () => {
       const { jobId, job } = await service.api.loadFeed('sku,product_name,price,currency\n,,NA,XXQ\n');
 
       const { body } = await list(jobId);
@@ -203,7 +203,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect((await list(submissionJobId, '?limit=1000')).body).toEqual(none);
     });
 
-    it('is empty for a run that skipped nothing', async () => {
+    it('is empty for a run that skipped no row', async () => {
       const { jobId } = await service.api.loadFeed('sku,product_name\n1,Tent\n');
 
       expect((await list(jobId)).body).toEqual(none);
@@ -233,7 +233,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       }
     });
 
-    it('continues a page within the faults of one row', async () => {
+    it('continues a page within the errors of one row', async () => {
       const { jobId } = await service.api.loadFeed('sku,product_name,price\n,,NA\n,,NA\n');
       const whole = (await list(jobId)).body.items as Issue[];
 
@@ -297,7 +297,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       expect(pages[0].items[0].code).toBe('duplicate_sku');
     });
 
-    it('keeps errors in preference to earlier warnings', async () => {
+    it('keeps errors rather than earlier warnings', async () => {
       const warnings = Array.from({ length: 10_000 }, (_, n) => `W${n},W,0,1\n`).join('');
       const errors = Array.from({ length: 9_997 }, (_, n) => `E${n},E,NA,1\n`).join('');
       const { jobId, job } = await service.api.loadFeed(
@@ -401,7 +401,7 @@ describe('GET /jobs/{job_id}/issues', () => {
       });
 
       it.each(['code=', 'severity=', 'code=&severity=', 'code=&severity=&cursor='])(
-        'takes an empty one for none: %s',
+        'treats an empty filter as absent: %s',
         async (query) => {
           expect((await list(jobId, `?${query}`)).body.items).toEqual(all);
         },
@@ -472,7 +472,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         expect((await list(jobId)).body.items[0].value).toMatch(/^n{200}(?!n).{1,3}$/);
       });
 
-      it('warns of a price of 0 and an unknown availability of a loaded row', async () => {
+      it('warns about a price of 0 and an unknown availability of a loaded row', async () => {
         const { jobId, job } = await service.api.loadFeed(
           'sku,product_name,price,availability\nA,"A\nA",$0.00, Ask Us \nB,B,1,in stock\n',
           'Suspicious',
@@ -492,7 +492,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         ]);
       });
 
-      it('warns of the newest feed that was loaded before', async () => {
+      it('warns about the newest feed that was loaded before', async () => {
         const csv = 'sku,product_name\nA,A\n';
         const old = await service.api.uploadFeed(csv, 'Older feed');
         await service.api.loadFeed(csv, 'Older feed');
@@ -520,7 +520,7 @@ describe('GET /jobs/{job_id}/issues', () => {
         }
       });
 
-      it('does not warn of a newer feed that failed', async () => {
+      it('does not warn about a newer feed that failed', async () => {
         const old = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Newer failed');
         await service.api.loadFeed('sku,product_name\nA,"A\n', 'Newer failed');
         await service.api.post(`/jobs/${old.jobId}/run`);

@@ -40,7 +40,7 @@ describe('GET /jobs/{job_id}/issues', () => {
     });
 
     it.each(['limit=0', 'limit=1001', 'limit=ten', 'limit='])(
-      'looks at the cursor before %s',
+      'checks the cursor before %s',
       async (limit) => {
         const { jobId } = await service.api.uploadFeed(badRows(1));
 
@@ -125,7 +125,7 @@ describe('GET /jobs/{job_id}/issues', () => {
     };
 
     it.each(['', ' ', 'ten', '1.5', '1e2', '0x10', '+5', ' 5', '5 ', '１'])(
-      'rejects the limit %j: no integer',
+      'rejects the limit %j, which is not an integer',
       (limit) =>
         rejects(
           limit,

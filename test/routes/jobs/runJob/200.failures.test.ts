@@ -72,7 +72,7 @@ async function uploadBroken(content: string | Buffer, partnerName: string): Prom
   return feed;
 }
 
-/** Runs the job with this trigger code for each product write. */
+/** Runs the job with a trigger that executes this code for each written product. */
 const runWhileProducts = (statement: string, { jobId }: UploadedFeed, when?: 'deferred') =>
   whileWritesDo(service, 'products', statement, () => run(jobId), when);
 
@@ -189,7 +189,7 @@ describe('POST /jobs/{job_id}/run', () => {
       expect(body.status).toBe('completed');
     });
 
-    it('the database rejects the products: the reason says nothing of its inside', async () => {
+    it('the database rejects the products: the reason contains no internal details', async () => {
       const feed = await service.api.uploadFeed(csv, 'Refused');
 
       const response = await runWhileProducts("raise exception 'secret of the database';", feed);

@@ -17,7 +17,7 @@ const skus = (from: number, to: number) =>
   Array.from({ length: to - from + 1 }, (_, at) => `S${from + at}`).sort();
 
 describe('a run of a replace feed', () => {
-  it('withdraws what no row names, and restores it when a later feed names it', async () => {
+  it('withdraws products without a row, and restores them when a later feed contains them', async () => {
     const { load } = partner('Replaces');
     await load(csvOf(rows(1, 10)));
 
@@ -68,7 +68,7 @@ describe('a run of a replace feed', () => {
     expect(await skusOf('Moves')).toEqual(['S1', 'S2']);
   });
 
-  it('describes main without a collection, and moves what it names there', async () => {
+  it('replaces main without a collection, and moves its products there', async () => {
     const { load } = partner('Returns');
     await load(csvOf(rows(1, 2)), { collection: 'winter' });
 
@@ -163,7 +163,7 @@ describe('a run of a replace feed', () => {
     });
     expect(await skusOf('Guard')).toEqual(skus(1, 44));
     expect((await run(jobId, '?max_withdrawn=10')).status).toBe('failed');
-    // The limit of one run is not that of the next.
+    // The limit of one run does not apply to the next.
     expect((await run(jobId)).status).toBe('failed');
     for (const [query, status, withdrawn] of [
       ['', 'failed', 0],
@@ -179,7 +179,7 @@ describe('a run of a replace feed', () => {
     });
   });
 
-  it('applies a confirmed number also where it is lower than the usual limit', async () => {
+  it('applies a confirmed number even if it is lower than the usual limit', async () => {
     const { load } = partner('Lower');
     await load(csvOf(rows(1, 9)));
 
@@ -240,7 +240,7 @@ describe('a run of a replace feed', () => {
     });
   });
 
-  it('fails for its age before it searches for repeated skus, as its plan does', async () => {
+  it('fails because of its age before it searches for repeated skus, as its plan does', async () => {
     const { load, run } = partner('Older repeats');
     const older = await service.api.uploadFeed(
       csvOf(['S1,A,1', 'S1,B,1', 'S2,C,NA']),
@@ -260,7 +260,7 @@ describe('a run of a replace feed', () => {
 describe('a run of an update feed', () => {
   const update = { mode: 'update' };
 
-  it('changes known products only, and keeps names that are empty or absent', async () => {
+  it('changes known products only, and keeps names for empty or absent cells', async () => {
     const { load } = partner('Updates');
     await load(csvOf(rows(1, 3)));
 
@@ -283,7 +283,7 @@ describe('a run of an update feed', () => {
     ]);
   });
 
-  it('skips an unknown sku again in a repeated run, and knows it once it exists', async () => {
+  it('skips an unknown sku again in a repeated run, and updates it after it exists', async () => {
     const { load, run } = partner('Repeats');
     await load(csvOf(rows(1, 1)));
     const { jobId } = await load(csvOf(['S1,5', 'S9,5'], 'sku,price'), update);
@@ -294,7 +294,7 @@ describe('a run of an update feed', () => {
   });
 });
 
-describe('prices at five times or a fifth of what they were', () => {
+describe('prices at five times or a fifth of the previous ones', () => {
   const priced = (prices: number[]) => csvOf(prices.map((price, at) => `S${at},Name,${price}`));
   const of = (jumps: number, others: number, price: number) =>
     priced([...Array<number>(jumps).fill(price), ...Array<number>(others).fill(11)]);
@@ -366,7 +366,7 @@ describe('prices at five times or a fifth of what they were', () => {
 });
 
 describe('max_skipped_percent', () => {
-  it('fails a run that skips more, which then changes nothing', async () => {
+  it('fails a run that skips more rows, and changes nothing', async () => {
     const { load } = partner('Skips');
     const csv = csvOf([...rows(1, 3), 'S4,Name,NA']);
 
@@ -389,7 +389,7 @@ describe('max_skipped_percent', () => {
     ],
     ['repeated skus', {}, ['S1,Name 1,2', 'S8,Name,NA', 'S1,Name,1'], ['2 duplicate_sku', '3 invalid_price']],
   ])(
-    'counts %s, in the plan as in the run, whose issues and rejects have them',
+    'counts %s, in the plan as in the run, which lists them in issues and rejects',
     async (what, fields, lines, places) => {
       const code = places.map((place) => place.slice(2)).find((one) => one !== 'invalid_price')!;
       const { load } = partner(`Skips ${what}`);
@@ -454,7 +454,7 @@ describe('a plan of a replace feed', () => {
     }
   });
 
-  it('has no next page of only the counters', async () => {
+  it('has no next page if only the counters are requested', async () => {
     const { load } = partner('Plan counters');
     await load(csvOf(rows(1, 2)));
     const { jobId } = await service.api.uploadFeed(csvOf(rows(2, 3)), 'Plan counters', replace);
@@ -465,7 +465,7 @@ describe('a plan of a replace feed', () => {
     expect(body).not.toHaveProperty('next_cursor');
   });
 
-  it('fails as the run would, and lists what would be withdrawn', async () => {
+  it('fails like the run, and lists the withdrawals that it would make', async () => {
     const { load } = partner('Plan guard');
     await load(csvOf(rows(1, 2)));
     const { jobId } = await service.api.uploadFeed(csvOf([]), 'Plan guard', replace);
