@@ -230,16 +230,19 @@ describe('migrateToLatest', () => {
   });
 
   describe('a database that is not UTF-8', () => {
-    it.each(['SQL_ASCII', 'LATIN1'])('is rejected with a readable message, unchanged: %s', async (encoding) => {
-      const db = await openEmpty(encoding);
+    it.each(['SQL_ASCII', 'LATIN1'])(
+      'is rejected with a readable message, unchanged: %s',
+      async (encoding) => {
+        const db = await openEmpty(encoding);
 
-      await expect(migrateToLatest(db)).rejects.toThrow(
-        new Error(`The database must have the encoding UTF8; it has ${encoding}.`),
-      );
+        await expect(migrateToLatest(db)).rejects.toThrow(
+          new Error(`The database must have the encoding UTF8; it has ${encoding}.`),
+        );
 
-      const names: string[] = await db('pg_tables').where('schemaname', 'public').pluck('tablename');
-      expect(names).toEqual([]);
-    });
+        const names: string[] = await db('pg_tables').where('schemaname', 'public').pluck('tablename');
+        expect(names).toEqual([]);
+      },
+    );
   });
 });
 
