@@ -3,14 +3,14 @@ import type { Client } from 'pg';
 import { startTestService, type TestService } from '../support/service';
 
 /*
- * Lists of the largest rows that the limits allow. A page ends where its items exceed 1 MiB; a response adds names and derived
- * texts. What the service receives is more where a page of products takes two statements: each has 1 MiB of descriptions and
- * one more, and the other columns of all rows.
+ * Lists of the largest rows that the limits allow. A page ends when its items exceed 1 MiB; a response adds names and derived
+ * texts. The service receives more if a page of products takes two statements: each has 1 MiB of descriptions and one more, and
+ * the other columns of all rows.
  */
 const responseBytesMax = 2 * 1024 * 1024;
 const receivedBytesMax = 5 * 1024 * 1024;
 
-/** Rows of each list: more than a page may have. */
+/** Rows of each list: more than the maximum of a page. */
 const rowsCount = 101;
 
 let service: TestService;
@@ -21,9 +21,9 @@ beforeAll(async () => {
   await service.db.raw(largestRowsSql);
 });
 
-/** Text of this many characters of four bytes each, which are as long in JSON. */
+/** Text of this many characters of four bytes each, with the same length in JSON. */
 const text = (characters: number) => `repeat('😀', ${characters})`;
-/** Text of this many characters of one byte, which have six in JSON. */
+/** Text of this many characters of one byte, which JSON escapes to six. */
 const control = (characters: number) => `repeat(chr(1), ${characters})`;
 
 const largestRowsSql = `
@@ -111,7 +111,7 @@ interface Received {
   receivedBytes: number;
 }
 
-/** The bytes that the connections of the pool have received. */
+/** The number of bytes that the connections of the pool have received. */
 function bytesRead(): number {
   type Pool = Record<'used' | 'free', { resource: Client }[]>;
   const { used, free } = (service.pool.client as { pool: Pool }).pool;
@@ -135,7 +135,7 @@ async function receive(path: string): Promise<Received> {
   };
 }
 
-/** Each list, with the largest limit, the number of its items, and what identifies one. */
+/** Each list, with the largest limit, the number of its items, and the identifier of an item. */
 const lists: [operation: string, path: string, items: number, id: string][] = [
   ['listProducts', '/products?limit=100&sort_by=product_id&', rowsCount, 'product_id'],
   ['listProducts with the default limit', '/products?sort_by=product_id&', rowsCount, 'product_id'],
@@ -174,7 +174,7 @@ describe('lists of the largest rows', () => {
         const next = cursor === undefined ? '' : `cursor=${encodeURIComponent(cursor)}`;
         const { body, responseBytes, receivedBytes } = await receive(path.replace('NOW', now) + next);
         expect(body.count).toBe(body.items.length);
-        // A cursor that goes round in circles fails here.
+        // A cursor that repeats fails here.
         expect(body.count).toBeGreaterThan(0);
         seen.push(...body.items.map((item) => item[id]));
         expect(seen.length).toBeLessThanOrEqual(items);

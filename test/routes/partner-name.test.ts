@@ -19,7 +19,7 @@ const upload = (partnerName: string) => uploadParts(service.api, partnerPart(par
 const order = (partner_name: string) =>
   service.api.post('/orders', { partner_name, items: [{ product_id: productId, quantity: 1 }] });
 
-/** The name under which an upload or an order is kept. */
+/** The stored name of an upload or an order. */
 async function keptName({ body }: ApiResponse): Promise<string> {
   return body.partner_name ?? (await service.api.get(`/feeds/${body.feed_id}`)).body.partner_name;
 }
@@ -42,7 +42,7 @@ describe.each([
       `'; drop table feeds; -- "\\" :partnerName ? ?? $1 %s`,
       `'; drop table feeds; -- "\\" :partnerName ? ?? $1 %s`,
     ],
-  ])('is kept to the letter, but trimmed: %j', async (name, expected) => {
+  ])('is stored exactly, except for trimmed white space: %j', async (name, expected) => {
     const response = await send(name);
 
     expect(response.status).toBe(201);
@@ -94,7 +94,7 @@ describe.each([
 
 describe('the name of a partner', () => {
   let pairs = 0;
-  /** The two forms of a name that no other test uses. */
+  /** Two Unicode forms of a name that no other test uses. */
   const newPair = () => {
     const rest = `cme ${++pairs}`;
     return { composed: `\u00c1${rest}`, decomposed: `A\u0301${rest}` };

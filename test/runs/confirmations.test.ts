@@ -27,7 +27,7 @@ async function uploadReplacement(): Promise<number> {
 const request = (jobId: number, permissions: RunPermissions = {}) =>
   requestRunOf(service.db, jobId, permissions);
 
-/** Claims the run. @returns a function that does what the death of its process does */
+/** Claims the run. @returns a function that simulates the death of its process */
 async function claim(jobId: number): Promise<() => Promise<unknown>> {
   const trx = await service.db.transaction();
   open.push(trx);
@@ -35,7 +35,7 @@ async function claim(jobId: number): Promise<() => Promise<unknown>> {
   return () => trx.rollback();
 }
 
-/** Claims and starts the run. @returns what it may do, too */
+/** Claims and starts the run. @returns the confirmed limits, too */
 async function begin(jobId: number) {
   const die = await claim(jobId);
   return { ...(await start(jobId)), die };
@@ -50,8 +50,8 @@ async function start(jobId: number) {
 const confirmed = { maxWithdrawn: 3, maxWithdrawnPercent: 12.5, allowOlder: true };
 const nothing = { maxWithdrawn: null, maxWithdrawnPercent: null, allowOlder: false };
 
-describe('what the request of a run confirms', () => {
-  it('is kept while the run is queued, although another request confirms nothing', async () => {
+describe('the confirmed numbers of a requested run', () => {
+  it('are kept while the run is queued, although another request confirms none', async () => {
     const jobId = await uploadReplacement();
     await request(jobId, confirmed);
     await request(jobId);
@@ -59,7 +59,7 @@ describe('what the request of a run confirms', () => {
     expect((await begin(jobId)).permissions).toEqual(confirmed);
   });
 
-  it('is replaced by what a later request confirms while the run is queued', async () => {
+  it('are replaced by the numbers of a later request while the run is queued', async () => {
     const jobId = await uploadReplacement();
     await request(jobId, confirmed);
     await request(jobId, { maxWithdrawn: 0 });
@@ -67,7 +67,7 @@ describe('what the request of a run confirms', () => {
     expect((await begin(jobId)).permissions).toEqual({ ...confirmed, maxWithdrawn: 0 });
   });
 
-  it('counts although the run has been claimed, until it is marked as running', async () => {
+  it('apply even if the run is already claimed, until it is marked as running', async () => {
     const jobId = await uploadReplacement();
     await request(jobId);
     await claim(jobId);
@@ -76,7 +76,7 @@ describe('what the request of a run confirms', () => {
     expect((await start(jobId)).permissions).toEqual(confirmed);
   });
 
-  it('is kept for each retry after its process has died', async () => {
+  it('are kept for each retry after its process has died', async () => {
     const jobId = await uploadReplacement();
     await request(jobId, confirmed);
     for (let attempt = 1; attempt <= 2; attempt++) {
@@ -89,7 +89,7 @@ describe('what the request of a run confirms', () => {
     expect((await begin(jobId)).permissions).toEqual(confirmed);
   });
 
-  it('does not count for a request that replaces the orphaned run', async () => {
+  it('do not apply to a request that replaces the orphaned run', async () => {
     const jobId = await uploadReplacement();
     await request(jobId, confirmed);
     await (await begin(jobId)).die();
@@ -99,7 +99,7 @@ describe('what the request of a run confirms', () => {
     expect((await begin(jobId)).permissions).toEqual(nothing);
   });
 
-  it('does not count for the next run', async () => {
+  it('do not apply to the next run', async () => {
     const jobId = await uploadReplacement();
     await request(jobId, confirmed);
     const { run, die } = await begin(jobId);

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 const csv = 'sku,product_name,price\nA,Tent,1\nB,Lamp,1\nC,Stove,NA\n';
 
-/** Runs a job, straight into `products` if that is possible, whatever the size of its feed. @returns the job */
+/** Runs a job, directly into `products` if possible, for any feed size. @returns the job */
 async function runDirectly({ jobId }: Pick<UploadedFeed, 'jobId'>) {
   const { api, db, objectStore } = service;
   const requested = await requestRunOf(db, Number(jobId.slice(2)), { attempts: 1 });
@@ -40,7 +40,7 @@ async function collections(partner: string): Promise<Record<string, string>> {
 onLocalProducts(describe, 'the transaction waits for nothing there')(
   'a first load straight into products',
   () => {
-    it('shows the feed as validated, and the phase loading, once its file is read', async () => {
+    it('shows the feed as validated, and the phase loading, after its file is read', async () => {
       const feed = await service.api.uploadFeed(csv, 'Held');
       const statusOf = async () => (await service.api.get(`/feeds/${feed.feedId}`)).body.status as string;
       const held = await service.db.transaction();
@@ -95,7 +95,7 @@ describe('a first load straight into products', () => {
     },
   );
 
-  it('is not done for a feed with mode update, whose rows name no product', async () => {
+  it('is not done for a feed with mode update, whose rows match no product', async () => {
     const job = await loadDirectly('Update', { mode: 'update' });
 
     expect(job.summary).toMatchObject({ processed: 3, inserted: 0, skipped: 3 });
@@ -103,7 +103,7 @@ describe('a first load straight into products', () => {
     expect(await collections('Update')).toEqual({});
   });
 
-  it('withholds no product, but says so, when a row of a replace feed cannot be split into cells', async () => {
+  it('withholds no product, but reports it, when a row of a replace feed cannot be split into cells', async () => {
     const misquoted = `${csv}"D"x,Cup,1\n`;
 
     const job = await loadDirectly('Misquoted', { mode: 'replace' }, misquoted);
@@ -114,7 +114,7 @@ describe('a first load straight into products', () => {
     expect(other.summary).not.toHaveProperty('withdrawals_withheld');
   });
 
-  it('puts the deletion of all earlier products by hand into the history, also where it loads none', async () => {
+  it('adds the manual deletion of all earlier products to the history, even if it loads none', async () => {
     const { jobId } = await service.api.loadFeed(csv, 'Deleted');
     const of = { feed_id: service.db('validation_jobs').where('job_id', jobId.slice(2)).select('feed_id') };
     await service.db('products').where(of).delete();
@@ -125,7 +125,7 @@ describe('a first load straight into products', () => {
     expect(await findBrokenHistory(service.db)).toEqual([]);
   });
 
-  it('is rolled back when more rows are skipped than max_skipped_percent says', async () => {
+  it('is rolled back when more rows are skipped than max_skipped_percent allows', async () => {
     const job = await loadDirectly('Skips', { max_skipped_percent: '33.3' });
 
     expect(job).toMatchObject({ status: 'failed', summary: { inserted: 0 } });
@@ -134,7 +134,7 @@ describe('a first load straight into products', () => {
     expect((await service.api.get('/partners/Skips')).body.products).toBe(0);
   });
 
-  it('of a replace feed is rolled back when a newer one has left no product', async () => {
+  it('of a replace feed is rolled back when a newer feed has left no product', async () => {
     const older = await service.api.uploadFeed(csv, 'Older', { mode: 'replace' });
     const { feedId } = await service.api.loadFeed('sku,product_name\n', 'Older', { mode: 'replace' });
 

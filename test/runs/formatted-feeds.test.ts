@@ -72,7 +72,7 @@ const counted = (inserted: number, updated: number, unchanged: number, skipped: 
   skipped,
 });
 
-test('a run loads a feed as its format says, with the lines of the file in its issues', async () => {
+test('a run loads a feed by its format, with the lines of the file in its issues', async () => {
   await putFormat(service.api, 'German', 'list', german);
   const { job, jobId } = await load(germanFile, 'German', { format: 'list' });
 
@@ -95,7 +95,7 @@ test('a run loads a feed as its format says, with the lines of the file in its i
   ]);
 });
 
-test('a plan shows what the run does', async () => {
+test('a plan agrees with the run', async () => {
   await putFormat(service.api, 'Planner', 'list', german);
   const { body } = await service.api.upload({
     csv: germanFile,
@@ -113,7 +113,7 @@ test('a plan shows what the run does', async () => {
   ]);
 });
 
-test('each feed is run by the definition that it was uploaded with', async () => {
+test('each feed is run by the definition of its upload', async () => {
   await putFormat(service.api, 'Changing', 'list', german);
   const { body } = await service.api.upload({
     csv: germanFile,
@@ -126,7 +126,7 @@ test('each feed is run by the definition that it was uploaded with', async () =>
   expect(job).toMatchObject({ status: 'completed', summary: counted(3, 0, 0, 1) });
 });
 
-test('a second run passes unchanged records over, and another definition compares them again', async () => {
+test('a second run skips unchanged records, and another definition compares them again', async () => {
   await putFormat(service.api, 'Again', 'list', german);
   const file = encode(germanRows.slice(0, 4).join('\n'), 'windows-1252');
   await load(file, 'Again', { format: 'list' });
@@ -149,7 +149,7 @@ describe('a feed that fills down', () => {
   };
   const file = (title: string) => `handle,sku,title\na,A1,${title}\na,A2,\n`;
 
-  test('changes a product whose own record is the same', async () => {
+  test('changes a product whose own record is unchanged', async () => {
     await putFormat(service.api, 'Filler', 'fill', filling);
     await load(file('Shirt'), 'Filler', { format: 'fill' });
     const { job } = await load(file('Hat'), 'Filler', { format: 'fill' });
@@ -158,7 +158,7 @@ describe('a feed that fills down', () => {
     expect(await productBy('Filler', 'A2')).toMatchObject({ product_name: 'Hat' });
   });
 
-  test('makes the next run of a feed that does not compare its records again', async () => {
+  test('makes the next run of a feed without fill-down compare its records again', async () => {
     await putFormat(service.api, 'Mixed', 'fill', filling);
     const plain = 'sku,product_name\nA1,Plain\nA2,Plain\n';
     await load(plain, 'Mixed', {});
@@ -169,7 +169,7 @@ describe('a feed that fills down', () => {
     expect(await productBy('Mixed', 'A2')).toMatchObject({ product_name: 'Plain' });
   });
 
-  test('leaves the cells of an incomplete group alone in mode update, whatever their column', async () => {
+  test('leaves the cells of an incomplete group unchanged in mode update, in any column', async () => {
     const { columns } = filling;
     await putFormat(service.api, 'Keeper', 'fill', {
       columns: {
@@ -226,7 +226,7 @@ describe('mode replace', () => {
   const format = { columns: { sku: { join: ['nr', 'size'], with: '-' }, product_name: { from: ['name'] } } };
   const replace = { format: 'joined', mode: 'replace' };
 
-  test('withdraws what no row names, by joined skus', async () => {
+  test('withdraws products without a row, by joined skus', async () => {
     await putFormat(service.api, 'Replacer', 'joined', format);
     await load('nr,size,name\nA,S,a\nA,M,b\nB,S,c\n', 'Replacer', replace);
     const { job } = await load('nr,size,name\nA,S,a\nA,M,\n', 'Replacer', replace);
@@ -235,7 +235,7 @@ describe('mode replace', () => {
     expect((await productsOf('Replacer')).map(({ sku }) => sku)).toEqual(['A-M', 'A-S']);
   });
 
-  test('withdraws nothing where a record has too many fields for a joined sku to be known', async () => {
+  test('withdraws nothing if a record has too many fields to determine its joined sku', async () => {
     await putFormat(service.api, 'Careful', 'joined', format);
     await load('nr,size,name\nA,S,a\nA,M,b\nB,S,c\n', 'Careful', replace);
     const { job } = await load('nr,size,name\nA,S,a\nA,M,b,c\n', 'Careful', replace);
@@ -260,7 +260,7 @@ test('mode update needs no name', async () => {
   ]);
 });
 
-test('unmapped headers are no issues, unless the format has our names', async () => {
+test("unmapped headers are not issues, unless the format uses the service's names", async () => {
   await putFormat(service.api, 'Header', 'list', { columns: german.columns, delimiter: ';' });
   const csv = 'Art.-Nr.;Bezeichnung;EK\nA;a;1\n';
   expect((await load(csv, 'Header', { format: 'list' })).job.issue_counts).toEqual([]);
@@ -301,7 +301,7 @@ describe('the source of a product', () => {
   });
 
   test.each(['utf-16le', 'utf-16be', 'shift_jis', 'gb18030', 'utf-8'] as const)(
-    'in %s is exact for the first, a broken and the last record, and its digest outlasts the file',
+    'in %s is exact for the first, a malformed and the last record, and its digest outlives the file',
     async (encoding) => {
       const partner = `Source ${encoding}`;
       await putFormat(service.api, partner, 'plain', {

@@ -47,7 +47,7 @@ async function rejectsOf(
 const lines = ['Liste', 'März', 'Art.-Nr.;Größe;Preis;', 'A;Zelt;5,00;', 'B;Öse;12.50;', 'C;"Maß";1.2;'];
 
 describe('rejects of a feed with a format', () => {
-  it('are in its columns, delimiter and encoding, behind as many lines', async () => {
+  it('have its columns, delimiter and encoding, after the same number of lines', async () => {
     const { bytes, summary } = await rejectsOf(encode(lines.join('\r\n'), 'windows-1252'), german);
 
     expect(summary).toMatchObject({ inserted: 1, skipped: 2 });
@@ -62,7 +62,7 @@ describe('rejects of a feed with a format', () => {
     ]);
   });
 
-  it('load with the same format once they are mended', async () => {
+  it('load with the same format after they are corrected', async () => {
     const { bytes, partnerName } = await rejectsOf(encode(lines.join('\r\n'), 'windows-1252'), german);
     const mended = decode(bytes, 'windows-1252').replace('12.50', '12,50').replace('1.2;', '1,2;');
     const { summary } = await rejectsOf(encode(mended, 'windows-1252'), german, { partnerName });
@@ -73,7 +73,7 @@ describe('rejects of a feed with a format', () => {
     expect(names).toEqual(['Maß', 'Zelt', 'Öse']);
   });
 
-  it('repeat cells that were filled down, and keep all others as they are', async () => {
+  it('repeat cells that were filled down, and keep all others unchanged', async () => {
     const filling = {
       columns: {
         sku: { from: ['sku'] },
@@ -91,7 +91,7 @@ describe('rejects of a feed with a format', () => {
     );
   });
 
-  it('repeat them in a row with too many fields whose cells before are empty, so that it loads once it is mended', async () => {
+  it('repeat them in a row with too many fields whose leading cells are empty, so that it loads after correction', async () => {
     const format: FormatDefinition = {
       columns: {
         sku: { from: ['sku'] },
@@ -127,7 +127,7 @@ describe('rejects of a feed with a format', () => {
     const upload = (csv: string, partnerName: string, mode: string) =>
       service.api.upload({ csv, partnerName, fields: { format: 'own', mode } });
 
-    it('have a header row with positions, by which the same format reads them', async () => {
+    it('have a header row with positions, which the same format reads', async () => {
       const { bytes, partnerName } = await rejectsOf(file, format);
       expect(bytes.toString()).toMatch(
         /^\n_line,_codes,_messages,1,2,3\n2,duplicate_sku,.*,a,A,5\n3,invalid_price,.*,b,B,x\n4,too_many_fields,.*,c, d,C,6\n$/,
@@ -141,7 +141,7 @@ describe('rejects of a feed with a format', () => {
       );
     });
 
-    it('are refused in mode replace, which would withdraw all other products', async () => {
+    it('are rejected in mode replace, which would withdraw all other products', async () => {
       const { bytes, partnerName } = await rejectsOf(file, format);
 
       const { status, body } = await upload(bytes.toString(), partnerName, 'replace');
@@ -150,7 +150,7 @@ describe('rejects of a feed with a format', () => {
     });
   });
 
-  it('never load another value than the file means, once what is damaged is mended', async () => {
+  it('never load a value that differs from the file, after damaged cells are corrected', async () => {
     const filling: FormatDefinition = {
       columns: {
         sku: { from: ['sku'] },
@@ -174,7 +174,7 @@ describe('rejects of a feed with a format', () => {
     });
     await fc.assert(
       fc.asyncProperty(fc.array(anyGroup, { minLength: 1, maxLength: 5 }), async (groups) => {
-        // Two groups of one handle that follow each other are one, by the format.
+        // By the format, two adjacent groups of one handle are one group.
         const apart = groups.filter(({ handle }, at) => groups[at - 1]?.handle !== handle);
         const meant = new Map<string, string>();
         const rows = apart.flatMap(({ handle, title, brand, rows: damaged }, group) =>
@@ -199,7 +199,7 @@ describe('rejects of a feed with a format', () => {
     );
   });
 
-  it('are not packed, also those of a packed file', async () => {
+  it('are not packed, even for a packed file', async () => {
     const packed = gzipSync('sku,product_name\nA,\n');
     const standard = { columns: { sku: { from: ['sku'] }, product_name: { from: ['product_name'] } } };
     const options = { fileName: 'feed.csv.gz', mediaType: 'application/gzip' };
@@ -209,7 +209,7 @@ describe('rejects of a feed with a format', () => {
   });
 
   it.each(['utf-16le', 'utf-16be', 'utf-8'] as const)(
-    'have the byte order mark of a file in %s, so that they are read alike',
+    'have the byte order mark of a file in %s, so that they are read in the same way',
     async (encoding) => {
       const file = encode(lines.join('\n').replace('Maß', 'Maß日'), encoding, { addBOM: true });
       const { bytes } = await rejectsOf(file, german);
@@ -220,7 +220,7 @@ describe('rejects of a feed with a format', () => {
     },
   );
 
-  it('are complete for a large feed, whatever the characters', async () => {
+  it('are complete for a large feed, with any characters', async () => {
     const rows = Array.from({ length: 20_000 }, (_, at) => `S${at},表ソ${at},x\n`);
     const format: FormatDefinition = {
       encoding: 'shift_jis',

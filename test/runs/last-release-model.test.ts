@@ -53,7 +53,7 @@ const anyTime: Record<string, (jobId: number) => PromiseLike<unknown>> = {
   recover: () => recoverRuns(service.db),
 };
 
-/** Steps on a run that is queued. */
+/** Steps on a queued run. */
 const onQueued: Record<string, (run: PendingRun) => PromiseLike<unknown>> = {
   '1.2.0: cancelQueued': ({ jobId }) => byEarlier('cancelQueued', jobId),
   withdraw: (run) => withdraw(service.db, run),
@@ -81,7 +81,7 @@ const onRunning: Record<string, (run: PendingRun) => PromiseLike<unknown>> = {
 const queueByEarlier = '1.2.0: queue';
 const steps = [...[anyTime, onQueued, onRunning].flatMap((each) => Object.keys(each)), queueByEarlier];
 
-/** Takes a step if the process that would take it could: it knows what is queued or in progress. */
+/** Takes a step if its process could: it knows what is queued or in progress. */
 async function take(step: string, jobId: number): Promise<void> {
   const pending = await findPendingRun(service.db, jobId);
   if (pending?.kind === 'revert' && step.startsWith('1.2.0') && step !== queueByEarlier && !(step in anyTime))
@@ -92,7 +92,7 @@ async function take(step: string, jobId: number): Promise<void> {
   if (pending?.status === 'running') await onRunning[step]?.(pending);
 }
 
-/** What a job shows, by its runs. */
+/** The state of a job, by its runs. */
 function shownBy(runs: Record<string, unknown>[]): object {
   const shown = runs.findLast(
     ({ status, failure_reason }) => status !== 'cancelled' && failure_reason !== 'The run was interrupted.',
@@ -113,7 +113,7 @@ function shownBy(runs: Record<string, unknown>[]): object {
   };
 }
 
-it('a job shows its last load, and has one at a time, whichever release writes it', async () => {
+it('a job shows its last load, and has one run at a time, for writes of either release', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(...steps), { maxLength: 12 }), async (history) => {
       const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Both');
@@ -140,7 +140,7 @@ it('a job shows its last load, and has one at a time, whichever release writes i
 });
 
 describe('a run of release 1.2.0', () => {
-  it('stays in the queue when a client of this release leaves that had requested it too', async () => {
+  it('stays in the queue when a client of this release that also requested it disconnects', async () => {
     const { jobId } = await service.api.uploadFeed('sku,product_name\nA,A\n', 'Promised');
     const number = Number(jobId.slice(2));
     const requested = await requestRunOf(service.db, number, { attempts: 1 });

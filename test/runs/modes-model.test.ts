@@ -9,7 +9,7 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** A row of a feed: valid, or skipped for its price, its name, its sku or a cell too many. */
+/** A row of a feed: valid, or skipped for its price, its name, its sku or an extra cell. */
 interface Row {
   sku: string;
   name: string;
@@ -19,14 +19,14 @@ interface Row {
 
 interface Feed {
   mode: 'upsert' | 'replace' | 'update';
-  /** Undefined: not named. */
+  /** Undefined: absent from the feed. */
   collection: string | undefined;
   rows: Row[];
-  /** Whether a row that cannot be split into cells follows. */
+  /** Whether a row follows that cannot be split into cells. */
   isBroken: boolean;
 }
 
-/** What the request of a run of a replace feed confirms. */
+/** The confirmed number of a replace run. */
 interface Confirmation {
   maxWithdrawn: number | undefined;
   allowsOlder: boolean;
@@ -39,13 +39,13 @@ interface Product {
   isActive: boolean;
 }
 
-/** With the position of the feed that wrote it, and which withdrawal it was that withdrew it; 0 of an active one. */
+/** A product with the position of the feed that wrote it, and the number of its withdrawal; 0 if active. */
 type Stored = Product & { feed: number; withdrawal: number };
 
-/** A completed run: the products that it wrote, before (null: it inserted them) and after. */
+/** A completed run: the products that it wrote, before (null: inserted) and after. */
 interface Run {
   changed: Map<string, { before: Stored | null; after: Stored }>;
-  /** What it undoes. */
+  /** The reverted run. */
   reverts?: Run;
 }
 
@@ -65,7 +65,7 @@ const anyRow = fc.record({
   price: fc.oneof(price, fc.constant('NA')),
   hasExtraCell: fc.integer({ min: 0, max: 9 }).map((often) => often === 0),
 });
-/** Any part of the skus, whole or with a few only, and rows of any kind. */
+/** Any subset of the skus, all or only a few, and rows of any kind. */
 const rows = fc
   .tuple(
     fc
@@ -112,7 +112,7 @@ const toCsv = ({ rows, isBroken }: Feed) =>
     ...rows.map(({ sku, name, price, hasExtraCell }) => `${sku},${name},${price}${hasExtraCell ? ',x' : ''}`),
   ].join('\n') + (isBroken ? '\n"A"x,Tent,1' : '');
 
-/** Applies a feed as the document describes it. @returns what the run has counted */
+/** Applies a feed as the document describes. @returns its counters */
 function apply(
   catalog: Map<string, Stored>,
   { mode, collection: named, rows, isBroken }: Feed,
@@ -163,13 +163,13 @@ function apply(
   return { ...counters, ...(mode === 'replace' && isBroken && { withdrawals_withheld: true }) };
 }
 
-/** Tells whether products have the same values from the same feed, in the same collection. */
+/** Whether products have the same values from the same feed, in the same collection. */
 const isSame = (one: Stored, other: Stored) =>
   (['name', 'price', 'feed', 'withdrawal', 'collection'] as const).every(
     (field) => one[field] === other[field],
   );
 
-/** Runs, as the document describes them: each applies its feed or undoes a run as a whole, or fails and changes nothing. */
+/** Models runs as the document describes: each applies its feed or reverts a run completely, or fails and changes nothing. */
 class Model {
   catalog = new Map<string, Stored>();
   /** Completed runs, reverts included. */
@@ -178,7 +178,7 @@ class Model {
   private readonly newest = new Map<string, number>();
   private withdrawals = 0;
 
-  /** @returns the summary of a completed run, or else what is known of that of a failed one */
+  /** @returns the summary of a completed run, or the known part of the summary of a failed one */
   run(feed: Feed, position: number, { maxWithdrawn, allowsOlder }: Confirmation) {
     const { mode, collection = 'main' } = feed;
     const after = new Map([...this.catalog].map(([sku, product]) => [sku, { ...product }]));
@@ -276,7 +276,7 @@ async function withdraw(sku: string): Promise<boolean> {
 
 const shown = ({ feed: _feed, withdrawal: _withdrawal, ...product }: Stored): Product => product;
 
-/** What a revert has answered, as the model says it. */
+/** The result of a revert, in the terms of the model. */
 function outcomeOf(status: number, body: { summary?: object; conflicts?: unknown[]; detail?: string }) {
   if (status === 200) return { summary: body.summary };
   return body.conflicts
@@ -288,7 +288,7 @@ const queryOf = ({ maxWithdrawn, allowsOlder }: Confirmation) =>
   `?allow_older=${allowsOlder}${maxWithdrawn === undefined ? '' : `&max_withdrawn=${maxWithdrawn}`}`;
 
 describe('feeds of all modes and collections, and reverts of their runs', () => {
-  it('leave the catalog of a simple model with its counters, and fail where it says so', async () => {
+  it('have the same catalog and counters as a simple model, and fail when it does', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 2, maxLength: 8 }), async (steps) => {
         await forgetAll(service);

@@ -99,7 +99,7 @@ describe('a plan', () => {
           items: [],
         });
       }),
-      // Each case is two loads and some plans.
+      // Each case takes two loads and some plans.
       casesFor('plans and runs', 8),
     );
   });

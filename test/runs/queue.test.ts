@@ -146,7 +146,7 @@ describe('queued runs', () => {
     expect((await begin())?.jobId).toBe(jobId);
   });
 
-  it('do not start when their request is withdrawn after the claim', async () => {
+  it('do not start when their request is cancelled after the claim', async () => {
     const jobId = await request('Withdrawn', { attempts: 1 });
     const trx = await service.db.transaction();
     open.push(trx);
@@ -157,7 +157,7 @@ describe('queued runs', () => {
     expect(await startRun(service.db, { jobId, run: 1 })).toBeUndefined();
   });
 
-  it('leave the job and its feed as the last run left them when their request is withdrawn', async () => {
+  it('leave the job and its feed in the state of the last run when their request is cancelled', async () => {
     const { jobId, feedId, job } = await service.api.loadFeed(
       'sku,product_name,price\nA,A,1\nB,B,x\n',
       'Again',
@@ -172,7 +172,7 @@ describe('queued runs', () => {
     expect((await service.api.get(`/feeds/${feedId}`)).body).toEqual(feed.body);
   });
 
-  it('stay queued when a waiting client withdraws and another request has queued them', async () => {
+  it('stay queued when a waiting client cancels its request and another one has queued them', async () => {
     const jobId = await request('Joined', { attempts: 1 });
     await requestRunOf(service.db, jobId);
 
@@ -219,7 +219,7 @@ describe('an orphaned run', () => {
     expect(await begin(await lastRunOf(service.db, jobId))).toBeUndefined();
   });
 
-  it('delays no other when it cannot be recovered, or is locked', async () => {
+  it('delays no other one when it cannot be recovered, or is locked', async () => {
     const bad = await request('Cannot be recovered');
     await (await begin())!.die();
     const locked = await request('Locked');
@@ -308,7 +308,7 @@ describe('a reserved run whose thread crashed', () => {
     return { jobId, trx };
   }
 
-  it('is repeated by the process that reserved it, and not claimed or recovered by others', async () => {
+  it('is repeated by the process that reserved it, and neither claimed nor recovered by others', async () => {
     const { jobId } = await reserve('Reserved');
 
     expect(await recoverRuns(service.db)).toEqual({ failed: [], requeued: [] });

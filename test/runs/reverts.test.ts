@@ -58,7 +58,7 @@ async function begin(feed: UploadedFeed) {
 }
 
 describe('a queued revert', () => {
-  it('waits behind earlier loads of its partner, and later loads behind it', async () => {
+  it('waits for earlier loads of its partner, and later loads wait for it', async () => {
     const feed = await load('A,Tent,5\n', 'Order');
     const [first, last] = [
       await service.api.uploadFeed(`${header}A,Tent,6\n`, 'Order'),
@@ -94,7 +94,7 @@ describe('a queued revert', () => {
     expect((await claim({ next: 'of any size' })).run).toBeUndefined();
   });
 
-  it('excludes a load of its job that is requested at the same time', async () => {
+  it('excludes a concurrently requested load of its job', async () => {
     const feed = await load('A,Tent,5\n', 'At once');
     const target = (await findRunTarget(service.db, numberOf(feed), null))!;
     const first = await service.db.transaction();
@@ -115,7 +115,7 @@ describe('a queued revert', () => {
     expect((await service.api.get(`/jobs/${feed.jobId}`)).body.status).toBe('completed');
   });
 
-  it('leaves the queue when its only client gives no reason to keep it, and stays for another one', async () => {
+  it('leaves the queue when its only client disconnects, and stays for another client', async () => {
     const feed = await load('A,Tent,5\n', 'Leaves');
     expect(await revertOf(feed, 1)).toMatchObject({ run: 2, waited: false });
     expect(await revertOf(feed)).toMatchObject({ run: 2, waited: true });
@@ -130,7 +130,7 @@ describe('a queued revert', () => {
 });
 
 describe('a revert whose process died', () => {
-  it('is queued again at its place with its number, as long as attempts are left', async () => {
+  it('is requeued at its position with its number, as long as attempts are left', async () => {
     const feed = await load('A,Tent,5\n', 'Requeued');
     await revertOf(feed, 2);
     const { die } = await begin(feed);
@@ -243,7 +243,7 @@ describe('a revert', () => {
     },
   );
 
-  it('is executed once, however many requests ask for it at the same time', async () => {
+  it('is executed once, for any number of concurrent requests', async () => {
     const feed = await load('A,Tent,5\n', 'Twice');
 
     const answers = await Promise.all(Array.from({ length: 6 }, () => revert(feed)));
@@ -256,7 +256,7 @@ describe('a revert', () => {
     expect(body.items).toHaveLength(2);
   });
 
-  it('excludes what it withdraws from an order that is created meanwhile', async () => {
+  it('excludes the products that it withdraws from an order that is created meanwhile', async () => {
     const feed = await load('A,Tent,5\n', 'Ordered');
     const { body } = await service.api.get('/products?partner_name=Ordered');
     const items = [{ product_id: body.items[0].product_id, quantity: 1 }];

@@ -20,7 +20,7 @@ async function stored(partner: string) {
   return rows;
 }
 
-/** The last number that was drawn from the sequence, which blocks of numbers replace: then null. */
+/** The last number drawn from the sequence; null if number blocks replace it. */
 async function lastProductId(): Promise<number | null> {
   const { rows } = await service.db.raw<{ rows: { last: number | null }[] }>(
     "select last_value as last from pg_sequences where sequencename = 'products_product_id_seq'",
@@ -212,7 +212,7 @@ describe('concurrent runs', () => {
 });
 
 describe('a run that fails', () => {
-  it('changes no product, although valid rows came first', async () => {
+  it('changes no product, even if valid rows precede the error', async () => {
     const partner = newPartner();
     await load('sku,product_name\na,A\n', partner);
     const before = await stored(partner);

@@ -16,7 +16,7 @@ beforeEach(() => {
   logged.length = 0;
 });
 
-/** Waits for the line of the one run of the test. */
+/** Waits for the log line of the only run of the test. */
 async function runLine(): Promise<Line> {
   const lines = () => logged.filter(({ msg }) => msg === 'run');
   await eventually('the run is logged', () => lines().length > 0);
@@ -53,7 +53,7 @@ describe('the log line of a run', () => {
     expect(await runLine()).toMatchObject({ job_id: jobId, run: 2, request_id: 'second' });
   });
 
-  it('that undoes another run has the id of the request of the revert', async () => {
+  it("that reverts another run has the id of the revert's request", async () => {
     const { jobId } = await service.api.uploadFeed(csv, 'Reverted');
     await service.api.post(`/jobs/${jobId}/run`, undefined, { 'x-request-id': 'load' });
     logged.length = 0;

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 
 describe('a partner with a run in progress', () => {
-  it('gets its plan before a backlog of queued runs has ended', async () => {
+  it('gets its plan before a backlog of queued runs is finished', async () => {
     const { api, db } = service;
     const csv = 'sku,product_name\nA,Tent\n';
     const first = await api.uploadFeed(csv, 'Acme');

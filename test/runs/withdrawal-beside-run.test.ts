@@ -25,7 +25,7 @@ describe('the withdrawal of a product while a run holds the lock of its partner'
     await run.stepTo(statement);
     return run;
   }
-  /** It has written all products; what follows is as short as a commit. */
+  /** It has written all products; the rest is as short as a commit. */
   const lockingHistory = /^select pg_advisory_xact_lock.* \| 5\)/;
   const lockingWithdrawn = /feed_withdrawals[^]*for no key update of products/;
   const comparing = /create temporary table feed_changes/;
@@ -58,7 +58,7 @@ describe('the withdrawal of a product while a run holds the lock of its partner'
     expect(await skusOf('/products?partner_name=Behind')).toEqual(['LAMP-1']);
   });
 
-  it('is undone by the run if that compares the row of the product later', async () => {
+  it('is reverted by the run if that compares the row of the product later', async () => {
     const { productIds } = await loadProducts(service, [tent] as const, 'Named');
     const run = await holdRun([{ ...tent, price: '11' }], 'Named', 'upsert', comparing);
 
@@ -68,7 +68,7 @@ describe('the withdrawal of a product while a run holds the lock of its partner'
     expect(await skusOf('/products?partner_name=Named')).toEqual(['TENT-2']);
   });
 
-  it('stays if the run has skipped the row by its digest; the next feed that names the product restores it', async () => {
+  it('stays if the run has skipped the row by its digest; the next feed with the product restores it', async () => {
     const { productIds } = await loadProducts(service, [tent] as const, 'Digest');
     const run = await holdRun([tent], 'Digest', 'upsert', comparing);
 

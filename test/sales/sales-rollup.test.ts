@@ -51,7 +51,7 @@ const saleArbitrary: fc.Arbitrary<Sale> = fc.record({
   ),
 });
 
-it('figures equal the sum of all order items, wherever the watermark is', async () => {
+it('figures equal the sum of all order items, for any position of the watermark', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.oneof(saleArbitrary, fc.constant('roll up'))), async (steps) => {
       await removeSales();
@@ -101,7 +101,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   }),
 );
 
-/** An order that only this buyer changes: none waits for another. */
+/** An order that only this buyer changes, so that none waits for another. */
 const anOrder = '(select min(order_id) from orders where order_id % 5 = :buyer)';
 
 const changesByHand = {
@@ -123,7 +123,7 @@ const changesByHand = {
     select order_id, 1, 'OLD', 'Old', 1, 7, 7 from sold`,
 };
 
-/** Transactions of buyers, each at its own pace. */
+/** Transactions of buyers, each with its own timing. */
 class Buyers {
   private readonly open = new Map<number, Knex.Transaction>();
 
@@ -136,7 +136,7 @@ class Buyers {
   private async go(buyer: number, step: BuyerStep): Promise<void> {
     const trx = this.open.get(buyer) ?? (await db.transaction());
     this.open.set(buyer, trx);
-    // An id is drawn before the order: others are created and committed between the two.
+    // The id is drawn before the order is created: other orders are committed between the two.
     if (step === 'begin') await trx.raw('select pg_current_xact_id()');
     else if (step === 'sell') await sell(trx);
     else if (step === 'sell in a savepoint') await trx.transaction((savepoint) => sell(savepoint));
@@ -173,7 +173,7 @@ it('counts each order exactly once, in any order of transactions', async () => {
   );
 });
 
-/** Less than `expectExact`: after each step. */
+/** Checks less than `expectExact`, after each step. */
 async function expectSame(): Promise<void> {
   const { served, direct } = await figuresOfOneMoment(db, [null, 'Acme'], [undefined]);
   expect(served).toEqual(direct);
@@ -185,7 +185,7 @@ it('counts each order exactly once with concurrent orders, roll-ups and readers'
     for (let order = 0; order < 25; order++) {
       const trx = await db.transaction();
       await sell(trx, { ...aSale, partner: partners[buyer % 3]! });
-      // Some of the transactions last for many others.
+      // Some of the transactions overlap many others.
       if (order % 5 === buyer) await trx.raw('select pg_sleep(0.05)');
       await (order % 4 === 3 ? trx.rollback() : trx.commit());
     }
@@ -239,7 +239,7 @@ describe('a roll-up', () => {
       return rows[0]?.pid ?? false;
     });
 
-    // Another one finds it at work, and does not wait.
+    // Another one finds it running, and does not wait.
     expect((await rollUpSales(db)).wrote).toBe(false);
     await expectExact();
     await db.raw('select pg_terminate_backend(cast(? as integer))', [pid]);
@@ -267,7 +267,7 @@ describe('a roll-up', () => {
 });
 
 describe('sums that were copied into another database', () => {
-  /** Effect of dump and restore on the row: same values, written by another transaction. */
+  /** Simulates dump and restore of the row: same values, written by another transaction. */
   async function copyRow(): Promise<void> {
     const row = await db('sales_rollup').first<object>('*');
     await db('sales_rollup').delete();
@@ -278,7 +278,7 @@ describe('sums that were copied into another database', () => {
   it.each([
     ['ahead', '900000000000'],
     ['behind', '2'],
-  ])('are not used while transactions of the origin may have been far %s', async (_, transactionId) => {
+  ])('are not used while the transactions of the origin may have been far %s', async (_, transactionId) => {
     await sell(db);
     await rollUpSales(db);
     await sell(db);

@@ -1,4 +1,4 @@
-/** A response, its JSON parsed; any other text as it is. */
+/** A response with parsed JSON; other bodies are texts. */
 export interface ApiResponse {
   status: number;
   headers: Headers;
@@ -6,14 +6,14 @@ export interface ApiResponse {
   body: any;
 }
 
-/** What an upload sends; parts that are undefined are left out. */
+/** An upload; undefined parts are omitted. */
 export interface Upload {
   partnerName?: string;
   csv?: string | Uint8Array;
   fileName?: string;
-  /** The media type of the file's part. */
+  /** The media type of the file part. */
   mediaType?: string;
-  /** Further fields, which precede the file. */
+  /** Additional fields, sent before the file. */
   fields?: Record<string, string>;
 }
 
@@ -24,19 +24,19 @@ export interface UploadedFeed {
   jobId: string;
 }
 
-/** Real HTTP against a service. */
+/** An HTTP client of a service. */
 export class ApiClient {
   constructor(
     readonly url: string,
     readonly key: string | undefined,
   ) {}
 
-  /** The same service with another key, or none. */
+  /** Returns a client of the same service with another key, or none. */
   withKey(key: string | undefined): ApiClient {
     return new ApiClient(this.url, key);
   }
 
-  /** The same client of another process. */
+  /** Returns the same client of another process. */
   at(url: string): ApiClient {
     return new ApiClient(url, this.key);
   }
@@ -58,7 +58,7 @@ export class ApiClient {
     return this.send('PUT', path, { headers, body: JSON.stringify(body) });
   }
 
-  /** Sends a request as it is given, with the key. */
+  /** Sends a request unchanged, with the key. */
   async send(method: string, path: string, init: RequestInit = {}): Promise<ApiResponse> {
     const headers = new Headers(init.headers);
     if (this.key !== undefined && !headers.has('x-api-key')) headers.set('x-api-key', this.key);
@@ -77,7 +77,7 @@ export class ApiClient {
     return this.send('POST', '/feeds/upload', { body: uploadForm(upload) });
   }
 
-  /** Has the same form inspected. */
+  /** Inspects the same form. */
   inspect(upload: Upload): Promise<ApiResponse> {
     return this.send('POST', '/feeds/inspect', { body: uploadForm(upload) });
   }
@@ -93,7 +93,7 @@ export class ApiClient {
     return { feedId: body.feed_id, submissionJobId: body.job_id, jobId: body.validation_job_id };
   }
 
-  /** Uploads a feed and runs its job. @returns the identifiers and the job as the run answered */
+  /** Uploads a feed and runs its job. @returns the identifiers and the job as returned by the run */
   async loadFeed(
     csv: string | Uint8Array,
     partnerName = 'Acme Outdoor',

@@ -6,7 +6,7 @@ import { stringify } from 'csv-stringify/sync';
 export type Schema = OpenAPIV3.SchemaObject;
 type Node = Schema | OpenAPIV3.ReferenceObject;
 
-/** What a reference in the document stands for. */
+/** Resolves a reference of the document. */
 export function resolve<T extends object>(node: T | OpenAPIV3.ReferenceObject): T {
   if (!('$ref' in node)) return node;
   const target = node.$ref
@@ -16,7 +16,7 @@ export function resolve<T extends object>(node: T | OpenAPIV3.ReferenceObject): 
   return resolve(target as T | OpenAPIV3.ReferenceObject);
 }
 
-/** Values that fit a schema of the document. */
+/** Generates values that fit a schema of the document. */
 export function fitting(node: Node): fc.Arbitrary<unknown> {
   const schema = resolve(node);
   const value = fittingType(schema);
@@ -70,11 +70,11 @@ function fittingText({ format, pattern, minLength = 0, maxLength = 60 }: Schema)
         },
         { weight: 1, arbitrary: fc.constantFrom('a\0', '__proto__', '\u0085') },
       );
-  // White space around a text may be trimmed away before it is measured.
+  // White space around a text may be trimmed before its length is checked.
   return text.filter((each) => [...each.trim()].length >= minLength && [...each].length <= maxLength);
 }
 
-/** Values that do not fit a schema, each for one reason: another type, or a limit that is not kept. */
+/** Generates values that do not fit a schema, each for one reason: another type, or an exceeded limit. */
 export function unfitting(node: Node): fc.Arbitrary<unknown> {
   const schema = resolve(node);
   const wrongType: fc.Arbitrary<unknown>[] = schema.nullable ? [] : [fc.constant(null)];
@@ -87,7 +87,7 @@ export function unfitting(node: Node): fc.Arbitrary<unknown> {
   return fc.oneof(...wrongType, ...beyondLimits(schema), ...brokenParts(schema));
 }
 
-/** Values of the right type that a limit refuses. */
+/** Values of the right type that a limit rejects. */
 export function beyondLimits(schema: Schema): fc.Arbitrary<unknown>[] {
   const beyond: fc.Arbitrary<unknown>[] = [];
   if (schema.type === 'integer') {
@@ -122,12 +122,12 @@ export function beyondLimits(schema: Schema): fc.Arbitrary<unknown>[] {
   return beyond;
 }
 
-/** Whether a pattern that there may be does not admit a text. */
+/** Whether an optional pattern rejects a text. */
 function refuses(pattern: string | undefined, text: string): boolean {
   return pattern !== undefined && !new RegExp(pattern, 'u').test(text);
 }
 
-/** Objects and arrays of which one part is wrong. */
+/** Objects and arrays with one invalid part. */
 function brokenParts(schema: Schema): fc.Arbitrary<unknown>[] {
   if (schema.type === 'array') {
     const { items, minItems = 0, maxItems } = schema;
@@ -164,10 +164,10 @@ function brokenParts(schema: Schema): fc.Arbitrary<unknown>[] {
   return [...broken, ...incomplete, ...(additionalProperties === false ? [extended] : [])];
 }
 
-/** The columns beside the two that every feed has. */
+/** The optional columns, besides the two that every feed has. */
 const optionalColumns = ['description', 'brand', 'category', 'price', 'currency', 'availability'];
 
-/** Few skus and few values: rows of one feed and of the next meet, and often say the same. */
+/** Few skus and few values, so that rows of one feed and of the next match, and often agree. */
 const cells: Record<string, fc.Arbitrary<string>> = {
   sku: fc.constantFrom('A', 'B', 'C', ' C ', 'D', '00D', 'E', 'กข', '', ' '),
   product_name: fc.constantFrom('Tent', 'Lamp', ' Lamp', 'Lamp "2"', 'Line\nbreak', '=1+1', ''),
@@ -282,7 +282,7 @@ const anyText = fc
   )
   .map(([head, rest]) => head + rest.join(''));
 
-/** Bytes, of which now and then one is another, missing, or there twice. */
+/** Bytes of which some are replaced, missing, or repeated. */
 export const anyBytes = fc
   .tuple(
     anyText,

@@ -3,21 +3,21 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { launchChromium } from '../../scripts/chromium';
 import { afterFile } from './harness';
 
-/** Starts Chromium, until the file ends. Its pages share what it has loaded. */
+/** Starts Chromium until the file ends. Its pages share a cache. */
 export async function startBrowser(): Promise<BrowserContext> {
   const browser = await launchChromium();
   afterFile(() => browser.close());
   return browser.newContext();
 }
 
-/** A page, and all that it has asked for and complained about. */
+/** A page, and all of its requests and errors. */
 export interface OpenPage {
   page: Page;
   requested: string[];
   complaints: string[];
 }
 
-/** How a page is looked at. */
+/** Display of a page. */
 export interface Look {
   colorScheme?: 'light' | 'dark';
   viewport?: { width: number; height: number };
@@ -25,7 +25,7 @@ export interface Look {
 
 const ofThisTest: Page[] = [];
 
-// A page that is left open keeps asking the service.
+// A page that stays open keeps sending requests.
 afterEach(async () => {
   for (const page of ofThisTest.splice(0)) await page.close();
 });
@@ -39,7 +39,7 @@ export async function openPage(browser: BrowserContext, look?: Look): Promise<Op
 
 const ordinary: Look = { colorScheme: 'light', viewport: { width: 1280, height: 720 } };
 
-/** Sets how the page is looked at, and forgets what earlier tests have made of it. */
+/** Sets the display of the page, and clears the state of earlier tests. */
 export async function watchPage(page: Page, look: Look = {}): Promise<OpenPage> {
   const { colorScheme, viewport } = { ...ordinary, ...look };
   page.removeAllListeners();
@@ -51,7 +51,7 @@ export async function watchPage(page: Page, look: Look = {}): Promise<OpenPage> 
   page.on('pageerror', (error) => complaints.push(error.message));
   page.on('dialog', (dialog) => complaints.push(dialog.message()));
   page.on('console', (message) => {
-    // What the policy forbids is told here.
+    // Violations of the content security policy appear here.
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
   });
   return { page, requested, complaints };
@@ -59,14 +59,14 @@ export async function watchPage(page: Page, look: Look = {}): Promise<OpenPage> 
 
 const axe = readFileSync(require.resolve('axe-core/axe.min.js'), 'utf8');
 
-/** Rules that depend on nothing but colors. */
+/** Rules that depend only on colors. */
 const colorRules = ['color-contrast', 'link-in-text-block'];
-/** Those that a narrow screen can break. */
+/** Rules that a narrow screen can violate. */
 const layoutRules = ['color-contrast', 'target-size', 'scrollable-region-focusable'];
 
 /**
- * Checks the page as it is.
- * @returns each violation of the accessibility rules, or of these, with the elements; and whether it is wider than the screen
+ * Checks the page in its current state.
+ * @returns violations of the accessibility rules, or of these, with the elements; and whether the page is wider than the screen
  */
 export async function findFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(axe);
@@ -79,23 +79,20 @@ export async function findFaults(page: Page, rules?: readonly string[]): Promise
   return faults;
 }
 
-/** How a page is looked at: colors, the width of a screen in pixels, and the rules that this look has a say in. */
+/** A display: colors, the width of the screen in pixels, and the rules that it affects. */
 const looks = [
   { colorScheme: 'light', width: 1280, rules: undefined },
   { colorScheme: 'dark', width: 1280, rules: colorRules },
   { colorScheme: 'light', width: 390, rules: layoutRules },
 ] as const;
 
-/**
- * Checks the page as it is in light and dark colors and on a phone.
- * @returns the faults in each look
- */
+/** Checks the page in light and dark colors and on a phone. @returns the violations by display */
 export async function findUnreadable(page: Page): Promise<string[]> {
   const found: string[] = [];
   for (const { colorScheme, width, rules } of looks) {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize({ width, height: 900 });
-    // Colors change over a moment.
+    // Colors have a transition.
     await page.evaluate(
       'document.getAnimations().forEach((each) => each instanceof CSSTransition && each.finish())',
     );

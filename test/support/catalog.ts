@@ -1,10 +1,10 @@
 import type { UploadedFeed } from './api-client';
 import type { TestService } from './service';
 
-/** A row of a feed; values that are left out are empty cells, where another row has that column. */
+/** A row of a feed. Omitted values are empty cells if another row has the column. */
 export interface FeedRow {
   sku: string;
-  /** The sku where it is left out. */
+  /** Default sku. */
   product_name?: string;
   description?: string;
   brand?: string;
@@ -14,7 +14,7 @@ export interface FeedRow {
   availability?: string;
 }
 
-/** A feed with these rows, and the columns that any of them has. */
+/** Builds a feed with these rows and all of their columns. */
 export function toCsv(rows: readonly FeedRow[]): string {
   const named = rows.map((row) => ({ ...row, product_name: row.product_name ?? row.sku }));
   const columns = [...new Set(named.flatMap((row) => Object.keys(row)))] as (keyof FeedRow)[];
@@ -41,14 +41,14 @@ export async function loadProducts<const Rows extends readonly FeedRow[]>(
   return { ...feed, productIds: productIds as { -readonly [Row in keyof Rows]: string } };
 }
 
-/** Sets when a product was first loaded, to make ties and orders that loading alone does not. */
+/** Sets the time of a product's first load, for ties and orders that loading cannot create. */
 export async function setCreatedAt({ db }: TestService, productId: string, createdAt: string): Promise<void> {
   await db('products')
     .where({ product_id: Number(productId.slice(2)) })
     .update({ created_at: createdAt });
 }
 
-/** A feed of this many good rows, with a value in every column. */
+/** Builds a feed with this many valid rows, with a value in every column. */
 export function manyProducts(count: number): string {
   const rows = ['sku,product_name,description,brand,category,price,currency,availability'];
   for (let i = 1; i <= count; i++) {

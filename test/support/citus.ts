@@ -3,20 +3,20 @@ import { distributeProducts } from '../../src/operation/database/distribution/di
 import { createLog } from '../../src/base/log';
 import { openDatabase, type Database, type DatabaseAddress } from '../../src/base/db/database';
 
-/** The coordinator of Citus that CITUS_URL names, in place of a PostgreSQL of the test run (`make test-citus`). */
+/** The Citus coordinator of CITUS_URL, instead of a PostgreSQL of the test run (`make test-citus`). */
 export interface Citus {
   address: DatabaseAddress;
-  /** Makes a database one of Citus, whose coordinator has the shards if there are any. */
+  /** Enables Citus in a database; the coordinator stores the shards if there is no worker node. */
   prepare(db: Database): Promise<void>;
-  /** Distributes the products of every test's own database, if TEST_SHARDS says so (`make test-citus DISTRIBUTED=1`). */
+  /** Distributes the products of every test database, if TEST_SHARDS is set (`make test-citus DISTRIBUTED=1`). */
   distribute(db: Database): Promise<void>;
-  /** Closes the connection of Citus' daemon to a database: one that is in use cannot be copied. */
+  /** Closes the connection of the Citus daemon to a database: a database in use cannot be copied. */
   release(database: string): Promise<void>;
   /** Drops the template. */
   stop(): Promise<void>;
 }
 
-/** Takes the server of a connection string. A template that an interrupted test run has left is dropped. */
+/** Connects to the server of a connection string. Drops the template of an interrupted test run. */
 export async function takeCitus(url: string, template: string): Promise<Citus> {
   const { host, port, user, database } = new Client(url);
   const shards = Number(process.env.TEST_SHARDS ?? 0);

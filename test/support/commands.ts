@@ -5,7 +5,7 @@ import type { Exit } from './process';
 
 const adminEntry = join(project, 'dist/src/operation/admin/main.js');
 
-/** Runs the command `npm run admin` as it was built, with these settings alone. */
+/** Runs the built command `npm run admin`, with these settings only. */
 export function runAdmin(
   env: Record<string, string>,
   ...args: string[]
@@ -18,21 +18,21 @@ export function runAdmin(
   });
 }
 
-/** Starts the command `npm run admin` as it was built, to be killed. */
+/** Starts the built command `npm run admin`, to be killed. */
 export function startAdmin(env: Record<string, string>, ...args: string[]): ChildProcess {
   return spawn(process.execPath, [adminEntry, ...args], { env: { PATH: process.env.PATH, ...env } });
 }
 
 const feedEntry = join(resolve(__dirname, '../..'), 'dist/src/clients/cli/main.js');
 
-/** The command `npm run feed` as it was built, in a process of its own. */
+/** The built command `npm run feed`, in a process of its own. */
 export class FeedCommand {
   readonly exit: Promise<Exit>;
-  /** What it has printed to standard error so far. */
+  /** Its standard error so far. */
   stderr = '';
   private readonly child: ChildProcess;
 
-  /** Starts it with these settings alone. @param nodeFlags - for Node itself */
+  /** Starts it with these settings only. @param nodeFlags - for Node itself */
   constructor(args: string[], env: Record<string, string>, nodeFlags: string[] = []) {
     this.child = spawn(process.execPath, [...nodeFlags, feedEntry, ...args], {
       env: { PATH: process.env.PATH, ...env },
@@ -40,7 +40,7 @@ export class FeedCommand {
     let stdout = '';
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (stdout += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    // It may have ended before it has read all.
+    // It may have exited before it has read everything.
     this.child.stdin!.on('error', () => undefined);
     this.exit = new Promise((resolve) => {
       this.child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr: this.stderr }));
@@ -57,7 +57,7 @@ export class FeedCommand {
   }
 }
 
-/** Runs it to its end, with nothing on its standard input unless it is given. */
+/** Runs it until it exits. Default: empty standard input. */
 export function runFeedCommand(args: string[], env: Record<string, string>, input = ''): Promise<Exit> {
   const command = new FeedCommand(args, env);
   command.stdin.end(input);

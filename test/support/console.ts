@@ -1,12 +1,11 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { openPage, watchPage, type Look, type OpenPage } from './browser';
 
-/** Tabs that are signed in, by service and key. */
+/** Tabs with a session, by service and key. */
 const tabs = new Map<string, Page>();
 
 /**
- * Opens a view of the console in the tab that has this key, where it is entered once. To be looked at in another way, the
- * console is opened in a tab of the test's own.
+ * Opens a view of the console in the tab of this key, which signs in once. For another display, open the console in a new tab.
  */
 export async function openConsole(
   browser: BrowserContext,
@@ -21,19 +20,19 @@ export async function openConsole(
   await page.goto(`${url}/console${path}`);
   if (tab) return opened;
   await enterKey(page, key);
-  // A page that is loaded again before the key is kept asks for it again.
+  // A page that is reloaded before the key is stored asks for it again.
   await page.getByLabel('API key').waitFor({ state: 'detached' });
   if (!look) tabs.set(name, page);
   return opened;
 }
 
-/** Enters a key at the sign-in, without awaiting what the service says of it. */
+/** Enters a key at the sign-in, without waiting for the result. */
 export async function enterKey(page: Page, key: string): Promise<void> {
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Sign in' }).click();
 }
 
-/** Goes to a view as a link of the console does, by way of one that does not exist: nothing of the last view remains. */
+/** Navigates to a view like a link of the console, by way of an unknown view, so that no state of the last view remains. */
 export async function goToView(page: Page, path: string): Promise<void> {
   await followLink(page, '/nowhere');
   await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
@@ -45,7 +44,7 @@ const followLink = (page: Page, path: string) =>
     `history.pushState(null, '', ${JSON.stringify(`/console${path}`)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
 
-/** Chooses a file for a partner, and waits until it has been inspected. */
+/** Selects a file for a partner, and waits until it has been inspected. */
 export async function chooseFile(page: Page, partner: string, name: string, content: string): Promise<void> {
   await page.getByLabel('Partner', { exact: true }).fill(partner);
   const file = { name, mimeType: 'text/csv', buffer: Buffer.from(content) };

@@ -10,10 +10,10 @@ export interface DocumentedResponse {
   status: number;
   /** `none`: without a body. */
   mediaType: string;
-  /** Those that every such response has. */
+  /** Headers of every such response. */
   headers: Record<string, OpenAPIV3.SchemaObject>;
   schema?: OpenAPIV3.SchemaObject;
-  /** By name; the only one is called `example`. Empty for a response without a body. */
+  /** By name; a single example is called `example`. Empty for a response without a body. */
   examples: Record<string, unknown>;
 }
 
@@ -34,7 +34,7 @@ const routes: Route[] = Object.entries(document.paths).flatMap(([path, item]) =>
   }),
 );
 
-/** Every response of the document: one entry for each operation, status and media type. */
+/** Lists every response of the document: one entry per operation, status and media type. */
 export const documentedResponses: DocumentedResponse[] = routes.flatMap(({ operationId, responses }) =>
   Object.entries(responses).flatMap(([status, reference]) => {
     const { headers = {}, content = {} } = resolve<OpenAPIV3.ResponseObject>(reference);
@@ -59,8 +59,8 @@ export const documentedResponses: DocumentedResponse[] = routes.flatMap(({ opera
 );
 
 /**
- * The operation that a request asks for, as the document has it, whatever the router says; undefined where there is none.
- * HEAD is GET's.
+ * Finds the operation of a request in the document, independently of the router; undefined if there is none. HEAD is treated as
+ * GET.
  */
 export function operationOf(method: string, target: string): string | undefined {
   const asked = method === 'HEAD' ? 'GET' : method;
@@ -74,7 +74,7 @@ export function operationOf(method: string, target: string): string | undefined 
         isParameter(segment) ? segments[at] !== '' : segment === segments[at],
       ),
   );
-  // A path to the letter comes before a path with a parameter.
+  // An exact path precedes a path with a parameter.
   fitting.sort((a, b) => a.segments.filter(isParameter).length - b.segments.filter(isParameter).length);
   return fitting[0]?.operationId;
 }
@@ -93,7 +93,7 @@ function examplesOf({ example, examples }: OpenAPIV3.MediaTypeObject): Record<st
   );
 }
 
-/** What a reference of the document stands for. */
+/** Resolves a reference of the document. */
 export function resolve<T extends object>(value: OpenAPIV3.ReferenceObject | T): T {
   if (!('$ref' in value)) return value;
   let target: unknown = document;
@@ -103,17 +103,17 @@ export function resolve<T extends object>(value: OpenAPIV3.ReferenceObject | T):
   return resolve(target as T);
 }
 
-/** An operation of the document, with a request made of the document's own examples. */
+/** An operation of the document, with a request built from the document's examples. */
 export interface Operation {
   /** `GET /feeds/{feed_id}` */
   title: string;
   operationId: string;
   method: string;
-  /** With the names of its parameters in braces. */
+  /** With parameter names in braces. */
   path: string;
-  /** With the examples of the parameters that it needs; a preview, where the operation has one. */
+  /** With the examples of required parameters; a preview, if the operation has one. */
   examplePath: string;
-  /** The body of the example and its media type, to be made anew for each request. */
+  /** Builds the body of the example and its media type for one request. */
   exampleBody: () => RequestInit;
   needsKey: boolean;
   hasBody: boolean;
@@ -121,7 +121,7 @@ export interface Operation {
   success: number;
   /** The media type of its body. */
   mediaType: string;
-  /** Its headers in lower case: the declared ones, and those of every response. */
+  /** Its headers in lower case: the declared ones, and the common ones. */
   headers: string[];
 }
 
@@ -140,7 +140,7 @@ function exampleBody({ requestBody }: OpenAPIV3.OperationObject): RequestInit {
   }
   return { body: form };
 }
-/** What every response must say that no operation has given a word of its own, by names in lower case. */
+/** Default security headers of every response, by names in lower case. */
 const promised = {
   'cache-control': 'no-store',
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
@@ -150,13 +150,14 @@ const promised = {
   'x-frame-options': 'DENY',
 };
 
-/** Every operation of the document: a new endpoint is among them. */
+/** Lists every operation of the document, new ones included. */
 export const operations: Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
   methods
     .filter((method) => item?.[method] !== undefined)
     .map((method) => {
       const operation = item![method]!;
-      // 202, 204 and 206 are for what is not done yet, for who has it all, and for a Range: the example is none of these.
+      // 202, 204 and 206 are for unfinished work, for clients with a current state, and for a Range: the example is none of
+      // these.
       const statuses = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
       const success = statuses.length === 1 ? statuses : statuses.filter((status) => !/0[246]$/.test(status));
       if (success.length !== 1) throw new Error(`${path}: one status of success is expected`);
@@ -176,7 +177,7 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
     }),
 );
 
-/** The methods that the document has for a path as it is sent, sorted; HEAD wherever there is GET. */
+/** Lists the documented methods of a requested path, sorted; HEAD wherever there is GET. */
 export function allowedMethods(sentPath: string): string[] {
   const segments = sentPath.split('?', 1)[0]!.split('/');
   const declared = operations
@@ -191,7 +192,7 @@ export function allowedMethods(sentPath: string): string[] {
   return [...new Set(declared.includes('GET') ? [...declared, 'HEAD'] : declared)].sort();
 }
 
-/** The parameters of an operation: those of its path item, and its own. */
+/** Lists the parameters of an operation: of its path item, and its own. */
 export function parametersOf({ path, method }: Operation): OpenAPIV3.ParameterObject[] {
   const item = document.paths[path]!;
   const operation = item[method.toLowerCase() as 'get']!;
@@ -212,7 +213,7 @@ function mediaTypeOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObj
   return mediaType;
 }
 
-/** Adds a query to a path, which may have one. */
+/** Adds a query to a path that may already have one. */
 export function withQuery(path: string, query: string): string {
   if (query === '') return path;
   return `${path}${path.includes('?') ? '&' : '?'}${query.replace(/^\?/, '')}`;
@@ -234,8 +235,8 @@ function fillIn(path: string, parameters: (OpenAPIV3.ReferenceObject | OpenAPIV3
 }
 
 /**
- * Fails where a response lacks a security header, or has another value.
- * @param own - what its operation says instead; null: the header must not be there
+ * Fails if a response lacks a security header, or has another value.
+ * @param own - other values of its operation; null: the header must be absent
  */
 export function expectSecurityHeaders(
   headers: Pick<Headers, 'get'>,
@@ -244,6 +245,6 @@ export function expectSecurityHeaders(
   const names = Object.keys(promised) as (keyof typeof promised)[];
   const sent = Object.fromEntries(names.map((name) => [name, headers.get(name)]));
   expect(sent).toEqual({ ...promised, ...own });
-  // Over plain HTTP it must not be sent.
+  // Over plain HTTP it must be absent.
   expect(headers.get('strict-transport-security')).toBeNull();
 }

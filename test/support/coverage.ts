@@ -4,10 +4,10 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { documentedResponses, operationOf } from './contract';
 
-/** Where responses outside of every operation are counted: service pages, the router's 404 and 405, refusals by Node. */
+/** Counts responses outside of all operations: service pages, the router's 404 and 405, rejections by Node. */
 const outside = '(no operation)';
 
-/** How often responses were sent, by operation, status and media type. */
+/** Number of sent responses, by operation, status and media type. */
 export type Seen = Map<string, number>;
 
 const seenHere: Seen = new Map();
@@ -15,7 +15,7 @@ const documented = new Set(
   documentedResponses.map(({ operationId, status, mediaType }) => keyOf(operationId, status, mediaType)),
 );
 
-/** Counts every response that a server sends, as it goes out: what the router believes of it does not matter. */
+/** Counts every response that a server sends, independently of the router. */
 export function recordResponses(server: Server): void {
   server.on('request', (request, response) => {
     response.once('finish', () => {
@@ -24,7 +24,7 @@ export function recordResponses(server: Server): void {
       add(seenHere, keyOf(operation, response.statusCode, mediaTypeOf(contentType)));
     });
   });
-  // What is refused before there is a request goes straight to the socket.
+  // Node writes rejections of malformed requests directly to the socket.
   server.on('connection', (socket: Socket) => {
     const end = socket.end.bind(socket) as (...args: unknown[]) => Socket;
     socket.end = (...args: unknown[]) => {
@@ -37,8 +37,8 @@ export function recordResponses(server: Server): void {
 }
 
 /**
- * Hands the counts of a test file to the run's report. Each process has a file of its own, so that none waits for another.
- * @throws Error naming the responses that the document does not have
+ * Writes the counts of a test file for the report of the run. Each process has a file of its own, to avoid locks.
+ * @throws Error with the undocumented responses
  */
 export function flushCoverage(): void {
   if (seenHere.size === 0) return;
@@ -53,7 +53,7 @@ export function flushCoverage(): void {
   }
 }
 
-/** All that the processes of a run have handed over. */
+/** Merges the counts of all processes of a run. */
 export function collectCoverage(folder: string): Seen {
   const seen: Seen = new Map();
   for (const file of readdirSync(folder)) {
@@ -65,17 +65,17 @@ export function collectCoverage(folder: string): Seen {
   return seen;
 }
 
-/** What a run says of the document. */
+/** Coverage of the document by a run. */
 export interface CoverageReport {
-  /** Documented, and no test has seen it. */
+  /** Documented, but not seen by any test. */
   neverSeen: string[];
-  /** Seen, and not documented. */
+  /** Seen, but not documented. */
   undocumented: string[];
   /** The table, ready to print. */
   text: string;
 }
 
-/** Compares what was seen with what is documented. */
+/** Compares seen responses with documented ones. */
 export function reportCoverage(seen: Seen): CoverageReport {
   const neverSeen = [...documented].filter((key) => !seen.has(key));
   const undocumented = [...seen.keys()].filter(isUndocumented);

@@ -9,13 +9,13 @@ const tooLong = 'Invalid CSV file: The header row is longer than 262144 bytes.';
 const openQuote = (line: number) =>
   `ETL processing failed: The quote that opens in the record at line ${line} is never closed.`;
 
-/** A file that a careless reader would choke on, and what becomes of it. */
+/** A file that breaks fragile parsers, and the expected result. */
 export interface Monster {
   what: string;
   csv: () => string;
-  /** What an upload says, if it refuses it. */
+  /** Error of the upload, if it is rejected. */
   refusal?: string;
-  /** How a run begins to say that it has failed. */
+  /** Beginning of the message of a failed run. */
   failure?: string;
   /** The counters of a run. */
   processed?: number;
@@ -122,7 +122,7 @@ export const monsters: Monster[] = [
   },
 ];
 
-/** Inspects, uploads and runs it, and holds the three against what is expected and each other. */
+/** Inspects, uploads and runs the file, and compares the three results with each other and the expected one. */
 export async function meet(api: ApiClient, monster: Monster): Promise<void> {
   const csv = monster.csv();
   const partnerName = monster.what;

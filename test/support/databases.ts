@@ -6,7 +6,7 @@ import { afterFile } from './harness';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { join } from 'node:path';
 
-/** Creates a database without any tables, on the shared server. It is dropped after the file, open connections included. */
+/** Creates an empty database on the shared server. It is dropped after the file, with open connections. */
 export async function createEmptyDatabase(encoding = 'UTF8'): Promise<DatabaseAddress> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await administer(`create database ${name} template template0 encoding '${encoding}' locale 'C'`);
@@ -14,13 +14,13 @@ export async function createEmptyDatabase(encoding = 'UTF8'): Promise<DatabaseAd
   return { ...shared().address, database: name };
 }
 
-/** The address as the `DATABASE_URL` of a service; `as` is another account of the server, if need be. */
+/** The address as the `DATABASE_URL` of a service. `as`: another user of the server. */
 export function databaseUrl(address: DatabaseAddress, as = address.user): string {
   const { host, port, database } = serviceWay(address);
   return `postgresql://${as}@/${database}?host=${encodeURIComponent(host!)}&port=${port}`;
 }
 
-/** Has the shared server do what is no database's own business. */
+/** Executes statements on the shared server outside of any test database. */
 export async function administer(sql: string): Promise<void> {
   const client = new Client(shared().address);
   await client.connect();
@@ -31,15 +31,15 @@ export async function administer(sql: string): Promise<void> {
   }
 }
 
-/** The migrated, empty database that every test's own database is a copy of. */
+/** The migrated, empty template of every test database. */
 export const templateDatabase = 'catalog_template';
 
-/** What the global set-up hands to the test files. */
+/** Data from the global set-up for the test files. */
 export interface Shared {
-  /** A folder that is gone after the run. */
+  /** A folder that is removed after the run. */
   folder: string;
   address: DatabaseAddress;
-  /** Where services find the server behind a pooler; absent: they go to it directly. */
+  /** Address of the server behind a pooler for services; absent: they connect directly. */
   pooler?: Pick<DatabaseAddress, 'host' | 'port'>;
   s3Endpoint: string;
   s3Bucket: string;
@@ -49,22 +49,19 @@ export function shared(): Shared {
   return JSON.parse(process.env.CATALOG_TEST_SHARED!) as Shared;
 }
 
-/** The way that a service takes to a database of the shared server: as the tests do, or through the pooler. */
+/** The address of a service for a database of the shared server: direct, or through the pooler. */
 export function serviceWay(address: DatabaseAddress): DatabaseAddress {
   const { address: server, pooler } = shared();
   return address.host === server.host ? { ...address, ...pooler } : address;
 }
 
-/** A database of a test file's own: migrated, empty, and gone after the file. */
+/** A database of one test file: migrated, empty, and dropped after the file. */
 export interface TestDatabase {
   address: DatabaseAddress;
   db: Database;
 }
 
-/**
- * Creates a database. After the file it is dropped, which fails while a connection to it is still open: its opener
- * has leaked it.
- */
+/** Creates a database. It is dropped after the file. That fails while a connection is still open: a leak of its opener. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `test_${randomBytes(8).toString('hex')}`;
   await administer(`create database ${name} template ${templateDatabase} strategy file_copy`);
@@ -78,7 +75,7 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return { address, db };
 }
 
-/** A connection that was closed a moment ago may still be seen by the server; one that is still there then is a leak. */
+/** Fails if a connection stays open. The server may still list one that was closed a moment ago. */
 async function dropWhenUnused(name: string): Promise<void> {
   // A pooler keeps its connections.
   if (shared().pooler) return administer(`drop database ${name} with (force)`);
@@ -100,21 +97,21 @@ async function dropWhenUnused(name: string): Promise<void> {
 export const connectTo = ({ host, port }: DatabaseAddress): Socket =>
   host!.startsWith('/') ? connect(join(host!, `.s.PGSQL.${port}`)) : connect(port!, host);
 
-/** A line to a database that can be cut: then nothing listens at its end. */
+/** A connection to a database that can be cut: then nothing listens on its address. */
 export interface DatabaseLine {
   /** A `DATABASE_URL`. */
   url: string;
   cut(): Promise<void>;
-  /** Lets everything pass again. */
+  /** Restores the connection. */
   mend(): Promise<void>;
-  /** From now on a commit, also of an order, gets to the database, and nothing comes back any more over its connection. */
+  /** From now on, a commit reaches the database, but the response is lost with the connection; also for orders. */
   loseAnswersOfCommits(): void;
 }
 
-/** What commits: the second one is a transaction. */
+/** Statements that commit: the second one is a transaction. */
 const commits = ['COMMIT', 'insert into orders'];
 
-/** Opens a line to a database of the shared server. It is cut after the file. */
+/** Opens a connection to a database of the shared server. It is cut after the file. */
 export async function openDatabaseLine(address: DatabaseAddress): Promise<DatabaseLine> {
   const { host, port, user, database } = serviceWay(address);
   const sockets = new Set<Socket>();
@@ -154,12 +151,12 @@ export async function openDatabaseLine(address: DatabaseAddress): Promise<Databa
   };
 }
 
-/** Something that listens where a database is expected, and does not behave like one. */
+/** A server with faulty behavior at the address of a database. */
 export interface FakeDatabase {
   address: DatabaseAddress;
-  /** Connections that are open now. */
+  /** Currently open connections. */
   open: Set<Socket>;
-  /** Connections that there were. */
+  /** Number of all connections so far. */
   accepted(): number;
 }
 
@@ -172,7 +169,7 @@ export async function startFakeDatabase(behave: (connection: Socket) => void): P
     open.add(connection);
     connection.on('close', () => open.delete(connection));
     connection.on('error', () => undefined);
-    // Without a reader the end of the connection would go unnoticed.
+    // Without a reader, the end of the connection would not be noticed.
     connection.resume();
     behave(connection);
   });

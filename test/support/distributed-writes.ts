@@ -8,14 +8,14 @@ import { productLayout, takeWorkingCopy, writeBack } from '../../src/base/db/lay
 export const isDistributed = async (db: Database) =>
   (await productLayout(db)).choose({ plain: false, distributed: true });
 
-/** A statement by which a test writes products. */
+/** A statement of a test that writes products. */
 const writesProducts = /\b(insert into|update|delete from) "?products"?\b/i;
 
 type Query = (connection: Client, statement: { sql: string }) => Promise<unknown>;
 
 /**
- * Changes products in a transaction: where they are distributed, in a working copy of all of them, whose triggers record the change as
- * those of a local table do.
+ * Changes products in a transaction. Distributed products are changed in a working copy of all of them, whose triggers record the
+ * change as on a local table.
  */
 export async function changeProducts<T>(
   db: Database,
@@ -38,7 +38,7 @@ export async function changeProducts<T>(
       trx,
       rows.map(({ partner_id }) => partner_id),
     );
-    // Times of creation that a test has changed are those of insertions.
+    // Creation times that a test has changed are inserted.
     await trx.raw('delete from product_insertions');
     await trx.raw(
       'insert into product_insertions select created_at, partner_id, count(*) from products group by created_at, partner_id',
@@ -47,7 +47,7 @@ export async function changeProducts<T>(
   });
 }
 
-/** Lets a test change products by SQL also where they are distributed, but not in transactions of the test's own. */
+/** Allows tests to change distributed products by SQL, but not in transactions of the test's own. */
 export function changeProductsInCopies(db: Database): void {
   const client = db.client as Knex.Client & { query: Query };
   const query = client.query.bind(client) as Query;

@@ -2,7 +2,7 @@ import type { ApiClient } from './api-client';
 import { shared } from './databases';
 import type { TestService } from './service';
 
-/** Follows `next_cursor` to the end, from `cursor` on if there is one. @returns the ids of each page */
+/** Follows `next_cursor` to the end, optionally from `cursor`. @returns the ids of each page */
 export async function walk(
   api: ApiClient,
   path: string,
@@ -22,13 +22,13 @@ export async function walk(
     if ('next_cursor' in body) expect(body.next_cursor).toBe(ids.at(-1));
     pages.push(ids);
     cursor = body.next_cursor;
-    // A cursor that goes round in circles fails here.
+    // A cursor that repeats fails here.
     expect(pages.length).toBeLessThan(200);
   } while (cursor !== undefined);
   return pages;
 }
 
-/** What a walk must give: `ids` in pages of `size`, the last one with the rest. */
+/** The expected pages: `ids` in pages of `size`, with the remainder in the last one. */
 export function pagesOf(ids: readonly string[], size: number): string[][] {
   const pages: string[][] = [];
   for (let start = 0; start < ids.length; start += size) pages.push(ids.slice(start, start + size));
@@ -50,7 +50,7 @@ const tooLarge = {
   ctx: { le: 100 },
 };
 
-/** Values of `limit` that are not an integer from 1 to 100, each with its entry in the 422. */
+/** Invalid values of `limit` (not an integer from 1 to 100), each with its error in the 422. */
 export const wrongLimits = (
   [
     ['0', tooSmall],
@@ -72,10 +72,10 @@ export const wrongLimits = (
   ] as const
 ).map(([limit, entry]) => [limit, { ...entry, loc: ['query', 'limit'], input: limit }] as const);
 
-/** The entry of a limit that comes twice. */
+/** The error of a repeated limit. */
 export const limitTwice = { ...notAnInteger, loc: ['query', 'limit'], input: ['5', '5'] };
 
-/** The entry of a filter that contains a NUL character. */
+/** The error of a filter that contains a NUL character. */
 export const holdsNul = (filter: string, input: string) => ({
   type: 'string_pattern_mismatch',
   loc: ['query', filter],
@@ -84,7 +84,7 @@ export const holdsNul = (filter: string, input: string) => ({
   ctx: { pattern: String.raw`^[^\u0000]*$` },
 });
 
-/** The entry of a filter that comes twice. */
+/** The error of a repeated filter. */
 export const filterTwice = (filter: string) => ({
   type: 'string_type',
   loc: ['query', filter],
@@ -94,7 +94,7 @@ export const filterTwice = (filter: string) => ({
 
 const another = '"0b3f2c7f0ddc0c8d2a3a4ef64b0c4fdd7e7be4d6a21d7cb5c70d3d0a1c7fa0c9"';
 
-/** States what a path promises to a client that has a copy already, by default to one without a key. */
+/** Tests conditional requests of a path, by default without a key. */
 export function describeNotModified(
   path: string,
   service: () => TestService,
@@ -105,7 +105,7 @@ export function describeNotModified(
   const entityTag = async () => (await service().api.get(path)).headers.get('etag')!;
 
   describe('304', () => {
-    it('says that the copy which is named is up to date, and sends nothing', async () => {
+    it('is returned without a body if the named copy is current', async () => {
       const tag = await entityTag();
 
       for (const header of [tag, `${another}, ${tag}`, `W/${tag}`, '*']) {
@@ -117,13 +117,13 @@ export function describeNotModified(
           expect(headers.get('cache-control')).toEqual(expect.any(String));
           expect(headers.get('x-request-id')).toEqual(expect.any(String));
           expect(headers.get('content-type')).toBeNull();
-          // It would replace the one of the copy.
+          // It would replace the header of the cached copy.
           expect(headers.get('content-security-policy')).toBeNull();
         }
       }
     });
 
-    it('is not the answer to any other tag', async () => {
+    it('is not returned for any other tag', async () => {
       for (const header of [another, (await entityTag()).slice(1, -1), '']) {
         expect((await get(header)).status).toBe(200);
       }
@@ -131,10 +131,7 @@ export function describeNotModified(
   });
 }
 
-/**
- * A test that looks for connections that must be gone, or come anew: left out where a pooler stands between the service and
- * the server, and keeps them.
- */
+/** A test of closed or new connections. It is skipped with a pooler between service and server, which keeps connections. */
 export const itDirectly = shared().pooler ? it.skip : it;
 
 /** A timestamp in a response: UTC, ISO 8601, with milliseconds and `Z`. */

@@ -21,30 +21,30 @@ import type { AddressInfo } from 'node:net';
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Connections that the processes share: fewer than they open, more than their open transactions. */
+/** Maximum connections of the pooler: fewer than the processes open, more than their open transactions. */
 export const pooledConnections = 12;
 
-/** Processes that share a database and a bucket, and nothing else. */
+/** Processes that share only a database and a bucket. */
 export class SeveralProcesses {
   readonly apis: ServiceProcess[] = [];
   readonly workers: ServiceProcess[] = [];
 
   private constructor(
     readonly address: DatabaseAddress,
-    /** The tests' own way, past the pooler. */
+    /** The test's own connection, without the pooler. */
     readonly db: Database,
     readonly objectStore: ObjectStore,
-    /** The settings of every process. */
+    /** The settings of all processes. */
     readonly env: Record<string, string>,
     readonly pooler: PgBouncer | undefined,
-    /** How the second API process reaches PostgreSQL without a pooler. */
+    /** The second API process connects to PostgreSQL through this, without a pooler. */
     readonly line: DatabaseLine | undefined,
   ) {}
 
-  /** Starts two API processes without a queue worker and `workers` workers, all at once on an empty database. */
+  /** Starts two API processes without a queue worker and `workers` workers concurrently on an empty database. */
   static async start({ isPooled = false, workers = 0 } = {}): Promise<SeveralProcesses> {
     const address = await createEmptyDatabase();
-    // The default: PostgreSQL looks after a client when its statement has ended.
+    // The default: PostgreSQL checks the client connection only when a statement has ended.
     await administer(`alter database ${address.database} set client_connection_check_interval = 0`);
     const db = openDatabase(address, { applicationName: 'test', connectionsMax: 4 });
     afterFile(() => db.destroy());
@@ -72,15 +72,15 @@ export class SeveralProcesses {
     return [this.apis[0]!.api, this.apis[1]!.api];
   }
 
-  /** Starts an API process in this place. */
+  /** Starts an API process at this index. */
   async startApi(at: number): Promise<void> {
-    // The line looks for texts of statements, which prepared ones send once.
+    // The line matches texts of statements, which prepared statements send only once.
     const line = at === 1 &&
       this.line && { DATABASE_URL: this.line.url, DATABASE_PREPARED_STATEMENTS: 'off' };
     this.apis[at] = await startService({ env: { ...this.env, ...line, QUEUE_WORKER: 'off' } });
   }
 
-  /** Starts a worker in this place. */
+  /** Starts a worker at this index. */
   async startWorker(at: number): Promise<void> {
     const worker = spawnService({ role: 'worker', env: { ...this.env, METRICS_PORT: '0' } });
     this.workers[at] = worker;
@@ -94,10 +94,7 @@ export class SeveralProcesses {
     );
   }
 
-  /**
-   * The index of the only worker that has a run in progress. Another one may look busy as well, while it tries to claim the
-   * same run.
-   */
+  /** The index of the only worker with a run in progress. Another one may look busy too, while it tries to claim the same run. */
   workerAtWork(): Promise<number> {
     return eventually('one worker has a run in progress', async () => {
       const working = await this.findWorking();
@@ -117,13 +114,13 @@ export class SeveralProcesses {
     return isWorking.flatMap((works, at) => (works ? [at] : []));
   }
 
-  /** Stops all of them. @returns what each has ended with */
+  /** Stops all of them. @returns their exit codes */
   async stop(): Promise<(number | null)[]> {
     const exits = await Promise.all([...this.apis, ...this.workers].map((process) => process.stop()));
     return exits.map(({ code }) => code);
   }
 
-  /** Says what is broken when nothing is being done; processes may have been killed. */
+  /** Finds problems after all work is done; processes may have been killed. */
   findBroken(): Promise<string[]> {
     const { db, objectStore, pooler } = this;
     const system = { db, objectStore, apis: this.clients };
@@ -132,8 +129,8 @@ export class SeveralProcesses {
 }
 
 /**
- * What becomes of a request: it passes; the connection is cut before the service gets it (`hang up`) or after the service
- * has answered (`lose answer`); it is answered here, before its body is read, or instead of the service's answer.
+ * The fate of a request. It passes; the connection is cut before the service receives the request (`hang up`) or after the
+ * service has responded (`lose answer`); a stub responds, before the body is read or instead of the service.
  */
 export type Fate =
   'pass' | 'hang up' | 'lose answer' | { lose: 'answer'; instead: FrontAnswer } | FrontAnswer;
@@ -144,7 +141,7 @@ interface FrontAnswer {
   body?: unknown;
 }
 
-/** Stands before the service, as a proxy does, and lets requests fail. */
+/** A proxy in front of the service that makes requests fail. */
 export class ServiceFront {
   /** Requests so far: `POST /feeds/upload`. */
   readonly seen: string[] = [];
@@ -157,7 +154,7 @@ export class ServiceFront {
 
   /**
    * Opens it. It is closed after the file.
-   * @param fateOf - gets the method and path of a request, and how often it has come, from 1
+   * @param fateOf - is called with the method and path of a request, and its number of occurrences, from 1
    */
   static async open(service: string, fateOf: (request: string, time: number) => Fate): Promise<ServiceFront> {
     const server = createServer();
@@ -218,7 +215,7 @@ function send(response: ServerResponse, { status, headers, body }: FrontAnswer):
 export const cutConnection = 'perform pg_terminate_backend(pg_backend_pid());';
 
 /**
- * Makes the database execute a statement for each row that is written to `table`, while `work` is done.
+ * Makes the database execute a statement for each row that is written to `table` during `work`.
  * @param statement - in PL/pgSQL, for example `raise exception 'no';`
  * @param when - `deferred`: at the commit
  */
@@ -229,7 +226,7 @@ export async function whileWritesDo<T>(
   work: () => Promise<T>,
   when: 'immediate' | 'deferred' = 'immediate',
 ): Promise<T> {
-  // Products that are distributed are written in a table like the local one, with its triggers.
+  // Distributed products are written through a table like the local one, with its triggers.
   const written = table === 'products' && (await isDistributed(db)) ? localProducts : table;
   await db.raw(`
     create function on_write() returns trigger language plpgsql as $$ begin ${statement} return new; end $$;
@@ -246,10 +243,10 @@ export async function whileWritesDo<T>(
 const run = promisify(execFile);
 
 /**
- * Makes the disk below a folder small, after which writing to it fails for real. With the right to mount, it is a small
- * file system of its own, which is full when its files together reach the size (ENOSPC); else no file that this process
- * writes may reach the size (EFBIG). It is undone after the file.
- * @returns undoes it, what was written there included
+ * Makes the disk below a folder small, so that writes really fail. With the right to mount, it is a small file system, which is
+ * full when its files together reach the size (ENOSPC); else no file that this process writes may reach the size (EFBIG). It is
+ * restored after the file.
+ * @returns a function that restores it, and removes the written files
  */
 export async function limitDisk(folder: string, bytes: number): Promise<() => Promise<void>> {
   let undo = async () => {
@@ -259,7 +256,7 @@ export async function limitDisk(folder: string, bytes: number): Promise<() => Pr
     await run('mount', ['-t', 'tmpfs', '-o', `size=${bytes},mode=0700`, 'tmpfs', folder]);
   } catch {
     const limit = (value: string) => run('prlimit', ['--pid', String(process.pid), `--fsize=${value}`]);
-    // The soft limit alone: without the right to mount there is none to raise a hard one either.
+    // Only the soft limit: without the right to mount, a hard limit cannot be raised again.
     await limit(`${bytes}:`);
     undo = async () => {
       await limit('unlimited:');

@@ -1,6 +1,6 @@
 import type { ApiClient, ApiResponse } from './api-client';
 
-/** The smallest definition. */
+/** The smallest valid definition. */
 export const minimal = { columns: { sku: { from: ['Nr'] }, product_name: { from: ['Name'] } } };
 
 export const formatPath = (partnerName: string, formatName: string) =>

@@ -10,7 +10,7 @@ import { makeFolder, removeLeftFolders } from './harness';
 import { startPgBouncer, type PgBouncer } from './pgbouncer';
 import { startS3Server, type S3Server } from './s3';
 
-/** What the whole test run shares: one PostgreSQL with a migrated template database, and one S3 server. */
+/** Shared by the whole test run: one PostgreSQL with a migrated template database, and one S3 server. */
 export interface Global {
   folder: string;
   postgres: Pick<EmbeddedPostgres, 'stop'>;
@@ -44,7 +44,7 @@ export default async function setUp(): Promise<void> {
   await citus?.release(templateDatabase);
 
   const s3 = await startS3Server(join(folder, 's3'));
-  // Every service of the tests then reaches PostgreSQL through it (`make test-pooled`).
+  // Every service of the tests then connects to PostgreSQL through it (`make test-pooled`).
   const { TEST_POOLER } = process.env;
   const pooler =
     TEST_POOLER === undefined
@@ -65,7 +65,7 @@ export default async function setUp(): Promise<void> {
   (globalThis as { catalogTest?: Global }).catalogTest = { folder, postgres, pooler, s3 };
 }
 
-/** Builds the console, which every service serves, and what tests of processes start, if nothing was built yet. */
+/** Builds the console, which every service serves, and the service for tests of processes, if there is no build yet. */
 function buildOnce(): void {
   const project = join(__dirname, '..', '..');
   const built = ['dist/console/console.js', 'dist/console/console.css', 'dist/src/main.js'];

@@ -12,7 +12,7 @@ export default async function tearDown(): Promise<void> {
   await postgres.stop();
   rmSync(folder, { recursive: true, force: true });
 
-  // `make test` asks for it: a person who runs a few files has not seen everything, and need not.
+  // Set by `make test`: a run of a few files cannot cover everything.
   if (process.env.CONTRACT_COVERAGE) console.log(`\n${text}`);
   if (process.env.CONTRACT_COVERAGE === 'complete' && neverSeen.length + undocumented.length > 0) {
     throw new Error('The tests have not seen exactly what the document has; the table says where.');

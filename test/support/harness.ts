@@ -9,12 +9,12 @@ export const project = resolve(__dirname, '../..');
 type Closer = () => Promise<void> | void;
 const closers: Closer[] = [];
 
-/** Support code that opens something says here how it is closed: after the file's last test, last opened first. */
+/** Registers clean-up of opened resources: after the file's last test, last opened first. */
 export function afterFile(close: Closer): void {
   closers.push(close);
 }
 
-/** Closes everything, even if something fails on the way; fails then. */
+/** Closes everything, even after failures; fails then. */
 export async function closeAll(): Promise<void> {
   const failures: unknown[] = [];
   for (let close = closers.pop(); close; close = closers.pop()) {
@@ -30,7 +30,7 @@ export async function closeAll(): Promise<void> {
 const memory = '/dev/shm';
 const roomNeeded = 8 * 1024 ** 3;
 
-/** Where tests keep files: in memory if there is room, as a database of its own for each file is many small files. */
+/** Folder of test files: in memory if there is room, because a database for each file means many small files. */
 const temporaryRoot = hasRoom(memory) ? memory : tmpdir();
 
 function hasRoom(folder: string): boolean {
@@ -43,14 +43,14 @@ function hasRoom(folder: string): boolean {
   }
 }
 
-/** Makes a folder that other accounts, such as that of PostgreSQL, may enter. The caller removes it. */
+/** Creates a folder that other users, such as PostgreSQL's, may enter. The caller removes it. */
 export function makeFolder(): string {
   const folder = mkdtempSync(join(temporaryRoot, `catalog-test-${process.pid}-`));
   chmodSync(folder, 0o755);
   return folder;
 }
 
-/** Removes the folders of runs that were killed: in memory they would stay until the machine is restarted. */
+/** Removes the folders of killed runs: in memory they would stay until the machine restarts. */
 export function removeLeftFolders(): void {
   for (const name of readdirSync(temporaryRoot)) {
     const [, pid] = /^catalog-test-(\d+)-/.exec(name) ?? [];
@@ -66,7 +66,7 @@ function isRunning(pid: number): boolean {
   }
 }
 
-/** A folder that is gone after the file. */
+/** A folder that is removed after the file. */
 export function createTestFolder(): string {
   const folder = makeFolder();
   afterFile(() => rmSync(folder, { recursive: true, force: true }));
@@ -74,10 +74,9 @@ export function createTestFolder(): string {
 }
 
 /**
- * Looks again and again at what happens on its own time, as long as the answer is false or an expectation fails. Any
- * other error ends it at once.
- * @returns the first other answer
- * @throws the failed expectation, or an error that says `what`, when there is none within `seconds`
+ * Polls until `look` returns something other than false without a failed expectation. Other errors are thrown at once.
+ * @returns its first other result
+ * @throws the failed expectation, or an error with `what`, after `seconds`
  */
 export async function eventually<T>(
   what: string,
@@ -95,7 +94,7 @@ export async function eventually<T>(
       failure = error;
     }
     if (performance.now() > deadline) throw failure;
-    // A tenth of what it has waited: long waits leave the processor to what is awaited.
+    // A tenth of the time waited so far: long waits leave the processor to the awaited work.
     await pause(Math.min(Math.max((performance.now() - begun) / 10, 5), 100));
   }
 }
@@ -114,18 +113,18 @@ export async function sha256(bytes: AsyncIterable<Buffer> | Buffer): Promise<str
   return hash.digest('hex');
 }
 
-/** The bytes in chunks such as a socket would deliver; then, if there is one, the error. */
+/** Streams bytes in chunks like a socket; then throws the error, if there is one. */
 export async function* inChunks(bytes: Buffer, error?: Error): AsyncGenerator<Buffer> {
   const size = 64 * 1024;
   for (let at = 0; at < bytes.length; at += size) {
-    // As a socket does: each chunk in a turn of its own.
+    // As a socket does: each chunk in a separate turn of the event loop.
     await new Promise((resolve) => setImmediate(resolve));
     yield bytes.subarray(at, at + size);
   }
   if (error) throw error;
 }
 
-/** Bytes that no other call makes. */
+/** Returns bytes that no other call returns. */
 export function randomContent(bytes: number): Buffer {
   return randomBytes(bytes);
 }

@@ -1,15 +1,15 @@
 import type { Database } from '../../src/base/db/database';
 
-/** Where a version ends whose product was changed by hand since the last change of the catalog. */
+/** End of a version whose product was changed manually since the last change of the catalog. */
 const pending = '9223372036854775807';
 
 const isKnown = (runId: string) =>
   `exists (select from catalog_versions where catalog_versions.run_id = ${runId})`;
 
-/** Joined with other tables, distributed products must be read first (`make test-citus DISTRIBUTED=1`). */
+/** In joins, distributed products must be read first (`make test-citus DISTRIBUTED=1`). */
 export const withProducts = 'with products as materialized (select * from products)';
 
-/** Each finds what must not be in the history of products and runs. */
+/** Statements that find violations in the history of products and runs. */
 export const historyQuestions = {
   'a version that does not begin where the one before it ends': `
     select partner_id, product_id, run_id, until_run_id, ended_before
@@ -44,8 +44,8 @@ export const historyQuestions = {
     select run_id, job_id, run, status
     from catalog_versions join partners using (partner_id) left join runs using (job_id, run)
     where job_id is not null and status is distinct from 'completed'`,
-  // A manual change may be part of what the run has updated, or not. Old versions may have been pruned. A load counts a product
-  // as unchanged that it only moves to another collection.
+  // A manual change may be part of a run's updates, or not. Old versions may have been pruned. A load counts a product
+  // as unchanged if it only moves to another collection.
   'a run that has counted other changes than are in history': `
     select catalog_versions.run_id, job_id, run, updated, withdrawn, kept, external, moved
     from catalog_versions
@@ -93,7 +93,7 @@ export const historyQuestions = {
     group by job_id having count(*) > 1`,
 };
 
-/** Says what is broken in the history of products and runs; nothing, if all is well. */
+/** Finds violations in the history of products and runs; empty if there are none. */
 export async function findBrokenHistory(db: Database): Promise<string[]> {
   const questions = Object.entries(historyQuestions).map(
     ([what, sql]) => `select '${what}' as what, to_json(found) as broken from (${sql}) as found`,

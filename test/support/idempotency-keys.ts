@@ -3,7 +3,7 @@ import type { Database } from '../../src/base/db/database';
 import type { ApiResponse } from './api-client';
 import { eventually } from './harness';
 
-/** Lets 24 hours pass for what was answered with this key. */
+/** Simulates that 24 hours have passed since the response to this key. */
 export async function leaveAnsweredLongAgo({ db }: { db: Database }, key: string): Promise<void> {
   const changed = await db('idempotency_keys')
     .where('idempotency_key', key)
@@ -11,7 +11,7 @@ export async function leaveAnsweredLongAgo({ db }: { db: Database }, key: string
   if (changed !== 1) throw new Error(`${changed} answers with the key ${key}`);
 }
 
-/** Waits until this many requests hold a key. A request with the key itself could take it instead. */
+/** Waits until this many requests hold a key. A probing request with the key could take it itself. */
 export async function keysAreHeld({ db }: { db: Database }, count: number): Promise<void> {
   await eventually(`${count} keys are held`, async () => {
     const { rowCount } = await db.raw<{ rowCount: number }>(
@@ -22,7 +22,7 @@ export async function keysAreHeld({ db }: { db: Database }, count: number): Prom
   });
 }
 
-/** That a response is the first 201 again, and says so. */
+/** Expects a response to be a marked replay of the first 201. */
 export function expectReplay(response: ApiResponse, first: ApiResponse): void {
   expect({ status: response.status, body: response.body as unknown }).toEqual({
     status: 201,

@@ -6,7 +6,7 @@ import { PostgresProxy, type DatabaseCall } from './postgres-proxy';
 import { startService, type ServiceProcess } from './process';
 import { testKey } from './service';
 
-/** A service that is killed and started again, on a database and a store that stay. */
+/** A service that can be killed and restarted, on a persistent database and store. */
 export interface World {
   db: Database;
   proxy: PostgresProxy;
@@ -18,7 +18,7 @@ export interface World {
 export async function startWorld(storeEnv: Record<string, string>, objectStore: ObjectStore): Promise<World> {
   const { address, db } = await createTestDatabase();
   const proxy = await PostgresProxy.to(address);
-  // The proxy looks at texts of statements, which prepared ones send once.
+  // The proxy matches texts of statements, which prepared statements send only once.
   const env = {
     ...storeEnv,
     DATABASE_URL: proxy.url,
@@ -28,7 +28,7 @@ export async function startWorld(storeEnv: Record<string, string>, objectStore: 
   return { db, proxy, objectStore, env, service: await startService({ env }) };
 }
 
-/** Kills the service with what it was doing held where it is, and starts it again. Nothing must be broken then. */
+/** Kills the service with its held work, and restarts it. Then all invariants must hold. */
 export async function killAndRestart(world: World): Promise<void> {
   await world.service.stop('SIGKILL');
   world.service = await startService({ env: world.env });
@@ -41,7 +41,7 @@ export const says =
   (call: DatabaseCall) =>
     call.applicationName === applicationName && call.sql.toLowerCase().includes(text);
 
-/** The commit of a transaction with such a statement: background tasks of the process commit too. */
+/** Matches the commit of a transaction with such a statement: background tasks commit too. */
 export const commits =
   (text: string, applicationName = 'api') =>
   (call: DatabaseCall) =>

@@ -1,7 +1,7 @@
 import type { Database } from '../../src/base/db/database';
 import type { ApiClient, ApiResponse } from './api-client';
 
-/** What the service may say to a request while things break around it. */
+/** Allowed responses of the service during faults. */
 const allowed: Record<string, number[]> = {
   upload: [201, 503],
   run: [200, 409, 503],
@@ -12,19 +12,19 @@ const allowed: Record<string, number[]> = {
 
 const skus = Array.from({ length: 20 }, (_, at) => `S${at}`);
 
-/** A feed over the same skus in any order, its one price in every row. */
+/** A feed of the same skus in random order, with one price in every row. */
 export function pricedFeed(price: number, reversed = false): string {
   const order = reversed ? skus.toReversed() : skus;
   return ['sku,product_name,price', ...order.map((sku) => `${sku},Product ${sku},${price}`)].join('\n');
 }
 
-/** Clients that upload, run, order and list, all at once, one after the other each, until they are told to stop. */
+/** Clients that upload, run, order and list concurrently, each in a loop, until they are stopped. */
 export class Load {
-  /** How often each answer was given: `order 201`; `none` is a request whose connection broke. */
+  /** Number of each response: `order 201`; `none` is a request whose connection broke. */
   readonly answers = new Map<string, number>();
-  /** Answers that the service must not give, whatever breaks. */
+  /** Responses that are not allowed during any fault. */
   readonly wrong: string[] = [];
-  /** What the service has said that it did. */
+  /** Acknowledged work. */
   private readonly feeds: string[] = [];
   private readonly orders: { orderId: string; total: number }[] = [];
   private readonly jobs: string[] = [];
@@ -37,8 +37,8 @@ export class Load {
   ) {}
 
   /**
-   * Starts it. @param pick - the service to talk to next; undefined: none is there just now
-   * @param partners - whose products are loaded before; two clients load each at once
+   * Starts it. @param pick - selects the service of the next request; undefined: none is available
+   * @param partners - their products are loaded first; two clients load for each concurrently
    */
   static async start(pick: () => ApiClient | undefined, partners = ['Alpha', 'Beta']): Promise<Load> {
     const api = pick()!;
@@ -62,18 +62,18 @@ export class Load {
     return load;
   }
 
-  /** How many answers there were so far that something was done. */
+  /** Returns the number of successful responses so far. */
   get done(): number {
     return this.feeds.length + this.orders.length;
   }
 
-  /** Lets every client end what it is doing. */
+  /** Lets every client finish its current request. */
   async stop(): Promise<void> {
     this.stopping = true;
     await this.work;
   }
 
-  /** What the service has said that it did, and has not; and what it said that it must not. */
+  /** Finds acknowledged work that is missing, and responses that are not allowed. */
   async findBroken(db: Database): Promise<string[]> {
     const number = (id: string) => Number(id.slice(2));
     const rows = await db('orders')
@@ -96,7 +96,7 @@ export class Load {
   private async repeat(client: () => Promise<unknown>): Promise<void> {
     while (!this.stopping) {
       await client();
-      // A service that is gone refuses at once; one that starts needs the processor, too.
+      // A stopped service refuses at once; a starting one needs the processor, too.
       await new Promise((resolve) => setTimeout(resolve, 40));
     }
   }
@@ -121,7 +121,7 @@ export class Load {
     this.answers.set(said, (this.answers.get(said) ?? 0) + 1);
   }
 
-  /** Uploads and runs a feed, and runs one again that was there before. */
+  /** Uploads and runs a feed, and runs an earlier one again. */
   private async loadOne(partnerName: string, reversed: boolean): Promise<void> {
     const csv = pricedFeed(1 + (this.feeds.length % 2), reversed);
     const upload = await this.ask('upload', (api) => api.upload({ csv, partnerName }));

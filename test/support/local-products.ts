@@ -2,8 +2,8 @@ import { relative } from 'node:path';
 import { project } from './harness';
 
 /**
- * Returns `it` or `describe`: one that leaves tests out where products are distributed (`make test-citus DISTRIBUTED=1`), and says why.
- * @param reason - what the tests do that distributed products do not allow
+ * Returns `it` or `describe`; skips with a reason if products are distributed (`make test-citus DISTRIBUTED=1`).
+ * @param reason - why the tests need local products
  */
 export function onLocalProducts<T extends jest.It | jest.Describe>(test: T, reason: string): T {
   if (!process.env.TEST_SHARDS) return test;

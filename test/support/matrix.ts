@@ -1,9 +1,8 @@
 const isWhole = () => process.env.TEST_MATRIX === 'whole';
 
 /**
- * The cases of a matrix whose tests take long: `make test` tries those that are named, which each stand for others;
- * `make test-more` tries all.
- * @throws Error for a name that no case has
+ * Selects the slow cases of a matrix: `make test` tries the named ones, which represent others; `make test-more` tries all.
+ * @throws Error for the name of an unknown case
  */
 export function ofMatrix<Case extends readonly [string, ...unknown[]]>(
   cases: readonly Case[],
@@ -15,8 +14,8 @@ export function ofMatrix<Case extends readonly [string, ...unknown[]]>(
 }
 
 /**
- * The values that are tried at the `at`th of many places: in `make test` `count` of them, the next ones at the next
- * place, so that each value has its turn; all in `make test-more`.
+ * Selects the values for the `at`th of many places. `make test` tries `count` of them, and the next ones at the next place, so
+ * that each value is tried; `make test-more` tries all.
  */
 export function inTurn<Value>(values: readonly Value[], at: number, count: number): Value[] {
   if (isWhole() || count >= values.length) return [...values];

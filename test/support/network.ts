@@ -6,7 +6,7 @@ import dns from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 
 /**
- * Finds a local port without a listener. The system gives higher ones to connections and to listeners that name none, so that
+ * Finds a local port without a listener. The system assigns higher ports to connections and to listeners without a port, so that
  * it stays free.
  */
 export async function closedPort(): Promise<number> {
@@ -23,7 +23,7 @@ export async function closedPort(): Promise<number> {
   }
 }
 
-/** A server that takes connections and everything they send, and never answers. @returns its port */
+/** Starts a server that accepts connections and data, and never responds. @returns its port */
 export async function silentServer(): Promise<number> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -39,7 +39,7 @@ export async function silentServer(): Promise<number> {
   return port;
 }
 
-/** A server that answers every connection with `head` at once, and then with `text`, a byte every 20 ms. @returns its port */
+/** Starts a server that sends `head` at once, and then `text`, a byte every 20 ms. @returns its port */
 export async function tricklingServer(text: string, head = ''): Promise<number> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -58,7 +58,7 @@ export async function tricklingServer(text: string, head = ''): Promise<number> 
   return port;
 }
 
-/** An HTTP server whose every answer promises `promised` bytes, gives `given`, then hangs up or falls silent. @returns its port */
+/** Starts an HTTP server whose responses declare `promised` bytes, send `given`, then disconnect or stall. @returns its port */
 export async function interruptedServer(promised: number, given: Buffer, then: 'hang up' | 'fall silent') {
   const server = createHttpServer((_request, response) => {
     response.writeHead(200, { 'content-length': promised });
@@ -80,7 +80,7 @@ function listen(server: Server): Promise<number> {
   );
 }
 
-/** By name: its IPv4 and IPv6 addresses. */
+/** IPv4 and IPv6 addresses by name. */
 export type Names = Record<string, string[]>;
 
 const headBytes = 12;
@@ -88,8 +88,8 @@ const typeA = 1;
 const typeAaaa = 28;
 
 /**
- * Starts a name server which knows these names, and has this process ask it until the file is done. Of any other name it
- * says that there is none; it answers nothing about `dead.test`.
+ * Starts a name server with these names, used by this process until the file ends. Other names do not exist; there is no response
+ * for `dead.test`.
  */
 export async function startNameServer(names: Names): Promise<void> {
   const server = createSocket('udp4');
@@ -120,21 +120,21 @@ function answerTo(query: Buffer, names: Names): Buffer | null {
   const addresses = (names[name] ?? []).filter((address) => type === (isIPv4(address) ? typeA : typeAaaa));
   const head = Buffer.alloc(headBytes);
   query.copy(head, 0, 0, 2);
-  // A response; of a name that is not there.
+  // A response; or one for a name that does not exist.
   head.writeUInt16BE(name in names ? 0x8180 : 0x8183, 2);
   head.writeUInt16BE(1, 4);
   head.writeUInt16BE(addresses.length, 6);
   return Buffer.concat([head, question, ...addresses.map((address) => record(type, address))]);
 }
 
-/** Of the name of the question, of class IN, for no time. */
+/** For the name of the question, of class IN, with a TTL of zero. */
 function record(type: number, address: string): Buffer {
   const bytes = ipaddr.parse(address).toByteArray();
   return Buffer.from([0xc0, headBytes, 0, type, 0, 1, 0, 0, 0, 0, 0, bytes.length, ...bytes]);
 }
 /**
- * A certificate of `localhost` that vouches for itself, from 2020 to 2120, and its key, which protects nothing: only who is
- * told to trust it does.
+ * A self-signed certificate of `localhost`, from 2020 to 2120, and its key, which protects nothing. Only clients that are
+ * configured to trust it accept it.
  */
 export const localhostCertificate = {
   key: `-----BEGIN PRIVATE KEY-----
@@ -156,7 +156,7 @@ zWK6BS8yG/0/mpSqHWcNiFVufORQ
 `,
 };
 
-/** A line to a local port that a test cuts. */
+/** A connection to a local port that a test can cut. */
 export interface Line {
   port: number;
   /** Cuts all connections, and new ones until `mend`. */

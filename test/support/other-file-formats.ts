@@ -1,6 +1,6 @@
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 
-/** A ZIP archive with these files, as programs write it. */
+/** Builds a ZIP archive with these files. */
 function zipArchive(files: Record<string, string>): Buffer {
   const local: Buffer[] = [];
   const central: Buffer[] = [];
@@ -8,7 +8,7 @@ function zipArchive(files: Record<string, string>): Buffer {
   for (const [fileName, content] of Object.entries(files)) {
     const name = Buffer.from(fileName);
     const data = Buffer.from(content);
-    // A format may want its first entry as it is.
+    // A format may require an uncompressed first entry.
     const method = fileName === 'mimetype' ? 0 : 8;
     const packed = method === 0 ? data : deflateRawSync(data);
     const common = Buffer.alloc(26);
@@ -35,7 +35,7 @@ function zipArchive(files: Record<string, string>): Buffer {
   return Buffer.concat([...local, directory, end]);
 }
 
-/** A workbook as Excel lays it out. */
+/** Builds a workbook with Excel's layout. */
 export const excelWorkbook = () =>
   zipArchive({
     '[Content_Types].xml': '<?xml version="1.0" encoding="UTF-8" standalone="yes"?><Types/>',
@@ -45,10 +45,10 @@ export const excelWorkbook = () =>
   });
 
 const csv = 'sku,product_name,description\nTENT-2,Zelt für zwei,Leicht – und schnell aufgebaut\n';
-/** The same in Windows-1252. */
+/** Encodes it in Windows-1252. */
 const windows1252 = () => Buffer.from(csv.replace('–', '\x96'), 'latin1');
 
-/** Files that are no CSV in UTF-8: what they are, and the code of their hint. */
+/** Files that are not CSV in UTF-8: their kind, and the code of the hint. */
 export const filesOfOtherFormats: [what: string, code: string, file: Buffer][] = [
   ['an Excel workbook', 'excel_workbook', excelWorkbook()],
   ['a workbook of Excel 97', 'excel_97_workbook', Buffer.from(`d0cf11e0a1b11ae1${'00'.repeat(504)}`, 'hex')],

@@ -6,34 +6,33 @@ import type { DatabaseAddress } from '../../src/base/db/database';
 import { serverAccount, superuser } from '../../src/base/embedded-postgres/files';
 import { eventually, makeFolder } from './harness';
 
-/** Whether PgBouncer stands before PostgreSQL where a test asks for it: it is here (jest.config.mjs says so), or required. */
+/** Whether tests can put PgBouncer before PostgreSQL: it is installed (jest.config.mjs reports that), or required. */
 export const hasPgBouncer = process.env.PGBOUNCER !== undefined || process.env.PGBOUNCER_REQUIRED === '1';
 
 /**
- * Whether there is a PgBouncer, 1.21 or later, that can keep prepared statements for its clients (jest.config.mjs says so): others
- * pass their names on.
+ * Whether PgBouncer 1.21 or later is installed, which can keep prepared statements of its clients (jest.config.mjs reports that).
+ * Other versions pass their names on.
  */
 export const hasKeepingPgBouncer = process.env.PGBOUNCER_KEEPING !== undefined;
 
 /** A PgBouncer in transaction mode before a PostgreSQL server, for all of its databases. */
 export interface PgBouncer {
-  /** Where it takes the place of the server. */
+  /** Address that replaces the server's. */
   address: Required<Pick<DatabaseAddress, 'host' | 'port'>>;
-  /** Asks its console: `show clients`, or `set` and `reload`, say. */
+  /** Sends a command to its console, for example `show clients`, `set` or `reload`. */
   ask(what: string): Promise<Record<string, unknown>[]>;
   stop(): Promise<void>;
 }
 
-/** In the name of its socket, which lies in a folder of its own. */
+/** Port in the name of its socket, in a folder of its own. */
 const port = 6432;
 
 /**
- * Starts the PgBouncer that `PGBOUNCER` names (the tests find it where it is on the search path) before a server on a Unix
- * socket.
- * @param connectionsMax - how many connections to each database its clients share
- * @param options - `port`: it also listens there, on 127.0.0.1. `tls`: what it shows to clients there, where it takes none without
- *   TLS. `keptStatements`: how many prepared statements it keeps for its clients, by default none; this takes the program that
- *   `PGBOUNCER_KEEPING` names
+ * Starts the PgBouncer of `PGBOUNCER` (default: on the search path) before a server on a Unix socket.
+ * @param connectionsMax - number of connections to each database that its clients share
+ * @param options - `port`: it also listens there, on 127.0.0.1. `tls`: certificate for clients there, which must use TLS.
+ *   `keptStatements`: number of prepared statements that it keeps for its clients, by default none; needs the program of
+ *   `PGBOUNCER_KEEPING`
  */
 export async function startPgBouncer(
   server: DatabaseAddress,
@@ -45,7 +44,7 @@ export async function startPgBouncer(
   const program = keptStatements > 0 ? PGBOUNCER_KEEPING : PGBOUNCER;
   if (!program) throw new Error('There is no such PgBouncer: install it, or name it in PGBOUNCER.');
   const folder = makeFolder();
-  // It refuses to run as root, as PostgreSQL does.
+  // Like PostgreSQL, it refuses to run as root.
   const account = await serverAccount(folder);
   if (account) chownSync(folder, account.uid, account.gid);
   const [settings, users] = [join(folder, 'pgbouncer.ini'), join(folder, 'users')];
@@ -96,7 +95,7 @@ ${tls ? `client_tls_sslmode = require\nclient_tls_key_file = ${keyFile}\nclient_
     }
   };
   const stop = async () => {
-    // Not in order: it would wait for its clients.
+    // Immediately: an orderly shutdown would wait for its clients.
     child.kill('SIGKILL');
     await ended;
     rmSync(folder, { recursive: true, force: true });

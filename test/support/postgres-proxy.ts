@@ -3,24 +3,24 @@ import type { DatabaseAddress } from '../../src/base/db/database';
 import { afterFile } from './harness';
 import { connectTo, databaseUrl, serviceWay } from './databases';
 
-/** What a client asks of the server: to open a connection, a statement, or a piece of a COPY. */
+/** A call of a client to the server: a new connection, a statement, or a chunk of a COPY. */
 export interface DatabaseCall {
   kind: 'connect' | 'statement' | 'copy data';
-  /** The statement; empty for the other kinds. */
+  /** The statement; empty for other kinds. */
   sql: string;
-  /** Which pool the connection belongs to. */
+  /** The pool of the connection. */
   applicationName: string;
-  /** The statements of its transaction before it. */
+  /** The earlier statements of its transaction. */
   transaction: readonly string[];
 }
 
 /**
- * What becomes of a call: it passes; the connection is cut before the server gets it (`lose`), or after the server has
- * done it and before the client learns of it (`lose answer`).
+ * The fate of a call. It passes; the connection is cut before the server receives it (`lose`), or after the server has executed
+ * it and before the client gets the response (`lose answer`).
  */
 export type Fate = 'pass' | 'lose' | 'lose answer';
 
-/** A call that is held on its way: before the server gets it, or its answer after the server has done it. */
+/** A call that is held: before the server receives it, or its response after the execution. */
 export interface HeldCall {
   /** Resolves when it is held. */
   reached: Promise<void>;
@@ -28,16 +28,16 @@ export interface HeldCall {
 }
 
 const typeOf = { query: 0x51, parse: 0x50, copyData: 0x64 };
-/** Of the server: authentication asked for or given, ready for a query, ready for COPY. */
+/** Messages of the server: authentication requested or granted, ready for query, ready for COPY. */
 const answerEnds = new Set([0x5a, 0x47]);
 const startupHeadBytes = 8;
 
 /**
- * A line to PostgreSQL that understands as much of its protocol as it takes to tell one call from the next: a test can
- * cut it, or hold what goes by, at exactly that call.
+ * A proxy for PostgreSQL that parses as much of the protocol as necessary to distinguish calls. A test can cut the connection or
+ * hold traffic at exactly one call.
  */
 export class PostgresProxy {
-  /** Decides on every call; a promise holds it. */
+  /** Decides on every call; a promise holds the call. */
   onCall: (call: DatabaseCall) => Fate | Promise<Fate> = () => 'pass';
   private readonly lines = new Set<Line>();
   private readonly held: { matches: (call: DatabaseCall) => boolean; what: 'call' | 'answer'; hold: Hold }[] =
@@ -67,7 +67,7 @@ export class PostgresProxy {
     return databaseUrl(this.address);
   }
 
-  /** Holds the first call that matches, or the answer to it. */
+  /** Holds the first call that matches, or its response. */
   hold(matches: (call: DatabaseCall) => boolean, what: 'call' | 'answer' = 'call'): HeldCall {
     const hold = new Hold();
     this.held.push({ matches, what, hold });
@@ -79,7 +79,7 @@ export class PostgresProxy {
     for (const line of this.lines) line.cut();
   }
 
-  /** Closes every connection as a server does that stops. @returns when the clients have noticed */
+  /** Closes every connection like a server that stops. @returns when the clients have noticed */
   async hangUp(): Promise<void> {
     await Promise.all([...this.lines].map((line) => line.hangUp()));
   }
@@ -112,7 +112,7 @@ class Hold implements HeldCall {
 
 type Decide = (call: DatabaseCall) => Promise<{ fate: Fate; answerHold?: Hold }>;
 
-/** One connection. What the client sends waits for the decision on what came before it. */
+/** One connection. The data of a client waits for the decision on earlier calls. */
 class Line {
   private readonly fromClient = new Frames(true);
   private readonly fromServer = new Frames(false);
@@ -120,7 +120,7 @@ class Line {
   /** The statements since the last `begin`. */
   private transaction: string[] = [];
   private work: Promise<void> = Promise.resolve();
-  /** What happens with the answer to the last call. */
+  /** The fate of the response to the last call. */
   private answer: { lost: boolean; hold?: Hold } | undefined;
   private withheld: Buffer[] = [];
 
@@ -145,7 +145,7 @@ class Line {
     this.far.destroy();
   }
 
-  /** The client ends its side after it has seen the end of this side. */
+  /** The client closes its side after it has seen the end of this side. */
   hangUp(): Promise<void> {
     return new Promise((resolve) => {
       this.near.on('close', () => resolve());
@@ -164,7 +164,7 @@ class Line {
     }
     if (this.near.destroyed) return;
     this.far.write(frame.bytes);
-    // The server has nothing to say to it.
+    // The server has nothing to send for it.
     if (call?.kind === 'copy data' && this.answer?.lost) this.cut();
   }
 
@@ -206,15 +206,15 @@ function textAt(body: Buffer, start: number): string {
   return body.toString('utf8', start, body.indexOf(0, start));
 }
 
-/** A message of the protocol; the first one of a client has no type: 0. */
+/** A message of the protocol. The first one of a client has no type: 0. */
 interface Frame {
   type: number;
-  /** The whole message, and what follows its length. */
+  /** The whole message, and the part after its length. */
   bytes: Buffer;
   body: Buffer;
 }
 
-/** Cuts a stream of bytes into messages. */
+/** Splits a stream of bytes into messages. */
 class Frames {
   private rest: Buffer = Buffer.alloc(0);
 

@@ -19,7 +19,7 @@ import { shared } from './databases';
 
 const startSeconds = 30;
 
-/** How a process ended, and what it has printed. */
+/** The exit of a process, and its output. */
 export interface Exit {
   code: number | null;
   signal: NodeJS.Signals | null;
@@ -28,18 +28,18 @@ export interface Exit {
 }
 
 interface ProcessOptions {
-  /** The whole environment, but for the search path; `PORT=0` and a data folder unless they are given. */
+  /** The whole environment, except the search path; default: `PORT=0` and a data folder. */
   env?: Record<string, string>;
-  /** The key that its client sends; absent: that of the settings, or the one that it prints. */
+  /** The key of its client; default: the one of the settings, or the printed one. */
   key?: string;
-  /** Run it as this account. */
+  /** The user of the process. */
   account?: { uid: number; gid: number };
   cwd?: string;
-  /** Its argument: `worker` works on queued runs only. */
+  /** Its argument: a `worker` only executes queued runs. */
   role?: string;
-  /** Arguments after that. */
+  /** Additional arguments. */
   args?: string[];
-  /** The folder of the project that was built; absent: this one. */
+  /** The project folder of the build; default: this one. */
   root?: string;
 }
 
@@ -69,7 +69,7 @@ export class ServiceProcess {
     return this.child.pid!;
   }
 
-  /** What it has printed so far. */
+  /** Its output so far. */
   get stdout(): string {
     return this.stdoutText;
   }
@@ -78,13 +78,13 @@ export class ServiceProcess {
     return !this.ended;
   }
 
-  /** The address that it listens on; undefined before it does. */
+  /** The address of its API; undefined before it listens. */
   get url(): string | undefined {
     return (/"url":"(http[^"]+)"/.exec(this.stdoutText) ??
       /^ *address +(http\S+)$/m.exec(this.stdoutText))?.[1];
   }
 
-  /** The address of its metrics and probes; undefined before it listens there. */
+  /** The address of its metrics and probes; undefined before it listens. */
   get operatorUrl(): string | undefined {
     return /"metrics_url":"(http[^"]+)"/.exec(this.stdoutText)?.[1];
   }
@@ -98,7 +98,7 @@ export class ServiceProcess {
     return new ApiClient(this.url!, this.key);
   }
 
-  /** Waits until it listens. @throws with its output when it ends instead */
+  /** Waits until it listens. @throws Error with its output if it exits instead */
   async listens(): Promise<this> {
     const isKnown = () => this.url !== undefined && this.key !== undefined;
     await eventually('the service listens', () => this.ended || isKnown(), startSeconds);
@@ -110,19 +110,19 @@ export class ServiceProcess {
     this.child.kill(signal);
   }
 
-  /** Sends the signal as a terminal does for a key: to the process and all that belong to its group. */
+  /** Sends the signal like the key of a terminal: to the whole process group. */
   killGroup(signal: NodeJS.Signals): void {
     process.kill(-this.pid, signal);
   }
 
-  /** Sends the signal and waits for the end. */
+  /** Sends the signal and waits for the exit. */
   stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     this.kill(signal);
     return this.exit;
   }
 }
 
-/** Spawns the service as it was built (`make dist/.built`), without waiting for anything. */
+/** Spawns the built service (`make dist/.built`), without waiting. */
 export function spawnService({
   env = {},
   key,
@@ -137,7 +137,7 @@ export function spawnService({
   const dataDir = env.DATA_DIR ?? (cwd === project ? join(createTestFolder(), 'data') : join(cwd, '.data'));
   const child = spawn(process.execPath, [...thisBuild.nodeFlags, main, ...(role ? [role] : []), ...args], {
     cwd,
-    // A group of its own: what is sent to it does not reach the tests.
+    // A group of its own, so that its signals do not reach the tests.
     detached: true,
     env: {
       ...thisBuild.environment,
@@ -164,12 +164,14 @@ export function startService(options?: ProcessOptions): Promise<ServiceProcess> 
   return spawnService(options).listens();
 }
 
-/** The folder in which the embedded PostgreSQL of this data folder keeps its data. */
+/** The folder of the cluster of the embedded PostgreSQL of this data folder. */
 export function clusterOf(dataDir: string): string {
   return realpathSync(join(dataDir, 'postgres'));
 }
 
-/** The processes of this data folder's PostgreSQL: those that name the folder, or work in it, the server itself first. */
+/**
+ * Finds the processes of this data folder's PostgreSQL: their arguments or working directory contain it; the server comes first.
+ */
 export function databaseProcesses(dataDir: string): number[] {
   const folders = [dataDir];
   if (existsSync(join(dataDir, 'postgres'))) folders.push(clusterOf(dataDir));
@@ -181,7 +183,7 @@ export function databaseProcesses(dataDir: string): number[] {
         const cwd = readlinkSync(`/proc/${pid}/cwd`);
         return folders.some((folder) => [cwd, ...command].some((path) => isWithin(path, folder)));
       } catch {
-        // The process has ended, or belongs to another account.
+        // The process has exited, or belongs to another user.
         return false;
       }
     });
@@ -192,7 +194,7 @@ function isWithin(path: string, folder: string): boolean {
   return path === folder || path.startsWith(`${folder}/`);
 }
 
-/** The processes that hold a whole server for this data folder: there must never be two. */
+/** The processes that hold a whole server for this data folder: at most one is allowed. */
 export function postmasters(dataDir: string): number[] {
   const servers = databaseProcesses(dataDir).filter((pid) => {
     try {
@@ -202,14 +204,14 @@ export function postmasters(dataDir: string): number[] {
       return false;
     }
   });
-  // One that a server has only just forked, for a connection say, looks like it for a moment.
+  // A child just forked by a server, for example for a connection, briefly looks like it.
   return servers.filter((pid) => {
     const parent = parentOf(pid);
     return parent !== undefined && !servers.includes(parent);
   });
 }
 
-/** Returns the parent of a process, undefined when the process has ended. */
+/** Returns the parent of a process; undefined if the process has exited. */
 function parentOf(pid: number): number | undefined {
   try {
     return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]);
@@ -223,11 +225,11 @@ export function signalDatabase(dataDir: string, signal: NodeJS.Signals): void {
   const servers = postmasters(dataDir);
   servers.forEach((pid) => signalProcess(pid, signal));
   if (signal === 'SIGSTOP') servers.forEach(waitUntilStopped);
-  // Looked for only now: a server that is stopped makes no more of them.
+  // Found only after the server is stopped, which then forks no more of them.
   for (const pid of databaseProcesses(dataDir)) if (!servers.includes(pid)) signalProcess(pid, signal);
 }
 
-/** A process that waits for a processor takes note of the signal when it gets one, and may make another process before. */
+/** Waits until a process is stopped: it handles the signal only when scheduled, and may fork before that. */
 function waitUntilStopped(pid: number): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));
   const isStopped = () => /\) [TtZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
@@ -244,7 +246,7 @@ function signalProcess(pid: number, signal: NodeJS.Signals): void {
 
 /**
  * Kills the PostgreSQL of a data folder, and removes its data. Repeats both: a service that was killed while it started
- * PostgreSQL leaves a child that becomes a database process a moment later.
+ * PostgreSQL leaves a child that becomes a server process a moment later.
  */
 export async function removeDatabaseServer(dataDir: string): Promise<void> {
   await eventually('its PostgreSQL is gone', () => {
@@ -253,9 +255,9 @@ export async function removeDatabaseServer(dataDir: string): Promise<void> {
   });
 }
 
-/** Removes the data of a PostgreSQL. @returns false if a process still writes to them */
+/** Removes the data of a PostgreSQL. @returns false if a process still writes them */
 function removeData(dataDir: string): boolean {
-  // As root, the data may lie below a public folder instead.
+  // As root, the data may be in a public folder instead.
   if (!existsSync(join(dataDir, 'postgres'))) return true;
   try {
     rmSync(clusterOf(dataDir), { recursive: true, force: true });
@@ -266,7 +268,7 @@ function removeData(dataDir: string): boolean {
   }
 }
 
-/** How to reach the running embedded PostgreSQL of a data folder. */
+/** The address of the running embedded PostgreSQL of a data folder. */
 export function embeddedAddress(dataDir: string): DatabaseAddress {
   const lines = readFileSync(join(clusterOf(dataDir), 'postmaster.pid'), 'utf8').split('\n');
   return { host: lines[4]!.trim(), port: Number(lines[3]), user: 'postgres', database: 'partner_catalog' };
@@ -274,14 +276,14 @@ export function embeddedAddress(dataDir: string): DatabaseAddress {
 
 let used: Promise<string> | undefined;
 
-/** A data folder of the caller's own on which the service has run before: to start on it takes half the time. */
+/** Copies a data folder on which the service has run before: a start on it takes half the time. */
 export async function usedDataDir(copy = join(createTestFolder(), 'data')): Promise<string> {
   used ??= findUsedDataDir();
   await copyFolder(await used, copy);
   return copy;
 }
 
-/** Finds the folder to copy, which the first file of the test run that asks for it makes. */
+/** Returns the folder to copy, which the first test file that needs it creates. */
 async function findUsedDataDir(): Promise<string> {
   const folder = join(shared().folder, 'used');
   const found = join(folder, 'data');
@@ -298,7 +300,7 @@ async function findUsedDataDir(): Promise<string> {
   return found;
 }
 
-/** Copies a folder with owners and modes, which matter to PostgreSQL. */
+/** Copies a folder with owners and modes, which PostgreSQL requires. */
 export async function copyFolder(from: string, to: string): Promise<void> {
   await promisify(execFile)('cp', ['-a', from, to]);
 }

@@ -4,7 +4,7 @@ import type { TestService } from './service';
 
 const digestOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
-/** The source that the service must return for a record of a file. */
+/** The expected source for a record of a file. */
 export function sourceIn(feedId: string, file: string | Buffer, record: string) {
   const bytes = Buffer.from(record);
   return {
@@ -17,7 +17,7 @@ export function sourceIn(feedId: string, file: string | Buffer, record: string) 
   };
 }
 
-/** The same without the file: `digest` says whether that of the record was kept. */
+/** The same without the file. `digest`: whether the digest of the record was kept. */
 export function sourceWithoutFile(
   feedId: string,
   file: string | Buffer,
@@ -33,7 +33,7 @@ export function sourceWithoutFile(
   };
 }
 
-/** Makes all feeds and runs old, and prunes the raw files. @returns how many were removed */
+/** Shifts all feeds and runs into the past, and prunes the raw files. @returns the number of removed files */
 export async function pruneFiles({ db, objectStore }: TestService): Promise<number> {
   await db.raw(`update feeds set uploaded_at = uploaded_at - interval '31 days'`);
   await db.raw(`update validation_jobs set finished_at = finished_at - interval '31 days'`);

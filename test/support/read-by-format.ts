@@ -7,19 +7,19 @@ import type { FormatDefinition } from '../../src/feed-format/format-definition';
 import type { LoadMode } from '../../src/feed-format/load-options';
 import type { ObjectStore } from '../../src/base/storage/object-store';
 
-/** A row that was read by a format. */
+/** A row as read by a format. */
 export interface FormattedRow {
   line: number;
   lastLine: number;
   row: number;
   offset: number;
-  /** Only those that are not null. */
+  /** Only values that are not null. */
   values: Partial<ProductValues> | undefined;
   codes: string[];
   messages: string[];
 }
 
-/** Splits bytes into chunks of a size, or of the sizes in turn. */
+/** Splits bytes into chunks of a size, or of several sizes in turn. */
 export function chunksOf(bytes: Buffer, ...sizes: number[]): Buffer[] {
   const chunks: Buffer[] = [];
   for (let at = 0, index = 0; at < bytes.length; index++) {

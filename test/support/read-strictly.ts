@@ -11,14 +11,14 @@ export function readStrictHeader(file: string | Buffer, mode?: LoadMode): NamedH
   return readHeader(text, strictFormat, mode);
 }
 
-/** The same of one that is valid. */
+/** The same for a valid header. */
 export function strictHeader(file: string | Buffer): NamedHeader {
   const header = readStrictHeader(file);
   if ('problem' in header) throw new Error(header.problem);
   return header;
 }
 
-/** The same; undefined of a file that is no text in UTF-8, or has no valid header. */
+/** The same; undefined if a file is not UTF-8 text, or has no valid header. */
 export function findStrictHeader(bytes: Buffer): NamedHeader | undefined {
   try {
     const header = readStrictHeader(bytes);
@@ -34,7 +34,7 @@ interface Callbacks<T> {
   onRecord: (record: ExtractedRecord) => T | null;
 }
 
-/** Extracts the records of a file without a format that comes in chunks. */
+/** Extracts the records of a file without a format from chunks. */
 export async function* extractStrictly<T>(
   chunks: AsyncIterable<Buffer> | Iterable<Buffer>,
   header: NamedHeader,

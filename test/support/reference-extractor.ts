@@ -8,19 +8,19 @@ import { UnclosedQuote } from '../../src/feed-format/read/scan-record';
 import { trimText } from '../../src/feed-format/text';
 import { recordBytes } from '../../src/feed-format/columns';
 
-/** A record as plain data, to be kept and compared. */
+/** A record as plain data, to be stored and compared. */
 export interface PlainRecord extends RecordPlace {
   fields: string[];
   misquoted: boolean;
 }
 
-/** A record that is too long: nothing but its place, and its sku where that is known. */
+/** A record that is too long: only its position, and its sku if known. */
 export interface LongRecord extends RecordPlace {
   tooLong: true;
   sku: string | undefined;
 }
 
-/** What an extractor gives to its caller, of a feed whose sku stands at `skuPosition`. */
+/** Callbacks of an extractor, for a feed with the sku at `skuPosition`. */
 export function copyRecord(record: FeedRecord, skuPosition = 0): PlainRecord | LongRecord {
   const { line, lastLine, row, misquoted, tooLong } = record;
   if (tooLong) return { line, lastLine, row, tooLong, sku: record.field(skuPosition) };
@@ -30,7 +30,7 @@ export function copyRecord(record: FeedRecord, skuPosition = 0): PlainRecord | L
   return { line, lastLine, row, misquoted, fields };
 }
 
-/** A record with these fields. */
+/** Builds a record with these fields. */
 export function recordOf(
   fields: readonly string[],
   { line, lastLine, row }: RecordPlace,
@@ -49,27 +49,27 @@ export function recordOf(
   };
 }
 
-/** How many texts that were read are kept before they are let go: moving the others costs. */
+/** Number of parsed texts that are kept before they are released: moving the rest has a cost. */
 const readTextsKept = 64;
 
 /**
- * What a record is: all of a feed read by csv-parse as a stream. The extractor of the service must agree with this one on
- * everything but the time that it takes.
+ * The reference for records: a feed parsed by csv-parse as a stream. The extractor of the service must agree with it on
+ * everything except time.
  */
 export class ReferenceExtractor {
   private readonly raw = new RawWindow();
   private headerSeen = false;
   private row = 0;
-  /** The line on which the next record starts, blank lines before it not counted. */
+  /** The line of the next record, without preceding blank lines. */
   private line = 1;
   private blankLinesSeen = 0;
   private parserLine = 0;
-  /** Offset in the file of the first byte after the record at hand. */
+  /** Offset in the file of the first byte after the current record. */
   private recordEnd = 0;
 
   /**
-   * @param onHeader - told where the header is, before the first record
-   * @param onRecord - told every record; `raw` gives its bytes as they stand in the file, without the line end
+   * @param onHeader - called with the position of the header, before the first record
+   * @param onRecord - called with every record; `raw` returns its bytes in the file, without the line end
    */
   constructor(
     private readonly header: FeedHeader,
@@ -79,11 +79,11 @@ export class ReferenceExtractor {
   ) {}
 
   /**
-   * Parses the bytes of the file and gives what the callbacks return, nulls left out.
-   * @throws UnclosedQuote, after everything before that; whatever `source` throws
+   * Parses the bytes of the file and yields the results of the callbacks, except nulls.
+   * @throws UnclosedQuote, after everything before the quote; any error of `source`
    */
   async *read(source: AsyncIterable<Buffer>): AsyncGenerator<string> {
-    // Emitted but unread records: a stream that fails drops them.
+    // Emitted but unread records: a failed stream drops them.
     const unread: string[] = [];
     let readCount = 0;
     const parser = parse({
@@ -103,7 +103,7 @@ export class ReferenceExtractor {
     piped.catch(() => undefined);
     try {
       for await (const [text] of parser as AsyncIterable<[string]>) {
-        // Seldom, because the rest moves; but not only when all is read: a reader that lags behind never gets there.
+        // Rarely, because the rest is moved; but not only after everything is read: a reader that lags behind never gets there.
         if (++readCount === readTextsKept) unread.splice(0, readCount);
         readCount %= readTextsKept;
         yield text;
@@ -114,7 +114,7 @@ export class ReferenceExtractor {
     }
   }
 
-  /** Keeps the chunks whose records are not finished yet. */
+  /** Stores the chunks of unfinished records. */
   private async *watch(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of source) {
       this.raw.append(chunk);
@@ -122,7 +122,7 @@ export class ReferenceExtractor {
     }
   }
 
-  /** A failure of the parser in terms of the feed; any other error as it is. */
+  /** Translates an error of the parser into one of the feed; other errors are unchanged. */
   private explain(error: unknown): unknown {
     if (!(error instanceof CsvError)) return error;
     this.skipBlankLines((error as CsvError & { empty_lines: number }).empty_lines);
@@ -134,7 +134,7 @@ export class ReferenceExtractor {
     }
   }
 
-  /** @param seen - how many blank lines the parser has met so far */
+  /** @param seen - number of blank lines that the parser has read so far */
   private skipBlankLines(seen: number): void {
     this.line += seen - this.blankLinesSeen;
     this.blankLinesSeen = seen;
@@ -143,7 +143,7 @@ export class ReferenceExtractor {
   private take(fields: string[], info: { lines: number; empty_lines: number; bytes: number }): string | null {
     this.skipBlankLines(info.empty_lines);
     const line = this.line;
-    // The parser counts a CRLF inside quotes twice, so its count only tells that there may be line breaks.
+    // The parser counts a CRLF inside quotes twice, so its count only shows that there may be line breaks.
     const lastLine = line + (info.lines - this.parserLine > 1 ? countLineBreaks(fields) : 0);
     this.line = lastLine + 1;
     this.parserLine = info.lines;
@@ -153,11 +153,11 @@ export class ReferenceExtractor {
     return text;
   }
 
-  /** Hands the record on, unless it is a blank line. */
+  /** Passes the record on, unless it is a blank line. */
   private emit(line: number, lastLine: number, fields: string[]): string | null {
     if (!this.headerSeen) {
       this.headerSeen = !isBlankRecord(fields);
-      // A byte order mark stands at the beginning of the file only; anywhere else it is a character of its cell.
+      // A byte order mark is special only at the start of the file; elsewhere it is a character of its cell.
       const raw = () => this.rawText().replace(/^\uFEFF(?:\r?\n)*/, '');
       return this.headerSeen ? this.onHeader({ line, lastLine, row: 0 }, raw) : null;
     }
@@ -173,7 +173,7 @@ export class ReferenceExtractor {
     return this.onRecord({ line, lastLine, row: this.row, fields, misquoted }, this.rawText);
   }
 
-  /** The record at hand as it stands in the file, less the blank lines before it and its line end. */
+  /** The raw text of the current record, without preceding blank lines and its line end. */
   private readonly rawText: RawRecord = () =>
     this.raw
       .slice(this.recordEnd)
@@ -181,16 +181,16 @@ export class ReferenceExtractor {
       .replace(/^(?:\r?\n)+|\r?\n$/g, '');
 }
 
-/** Gives the text of a record as it stands in the file. To be called while the record is being taken. */
+/** Returns the raw text of a record. To be called while the record is processed. */
 export type RawRecord = () => string;
 
-/** The bytes of the file from the end of the last finished record on. */
+/** The bytes of the file after the last finished record. */
 class RawWindow {
   private chunks: Buffer[] = [];
-  /** Offset in the file of the first chunk's first byte, and of the first byte that is not released. */
+  /** Offsets in the file of the first chunk's first byte, and of the first unreleased byte. */
   private chunkStart = 0;
   start = 0;
-  /** Offset of the first byte that is not here yet. */
+  /** Offset of the first byte that has not arrived. */
   end = 0;
 
   append(chunk: Buffer): void {
@@ -198,7 +198,7 @@ class RawWindow {
     this.end += chunk.length;
   }
 
-  /** The bytes from the last release up to the offset `end`. Most records lie within one chunk, and are not copied. */
+  /** The bytes from the last release to the offset `end`. Most records lie within one chunk, and are not copied. */
   slice(end: number): Buffer {
     const parts: Buffer[] = [];
     let chunkStart = this.chunkStart;
@@ -224,8 +224,8 @@ function countLineBreaks(fields: string[]): number {
 }
 
 /**
- * Whether text follows a closing quote in the raw record. The parser, told to be lenient with quotes inside unquoted
- * fields, lets this pass too: `"a"b` and `"""a""b"` come out alike. So each record is read once more here.
+ * Whether text follows a closing quote in the raw record. The parser, which must be lenient with quotes inside unquoted fields,
+ * accepts this too: `"a"b` and `"""a""b"` have the same result. So each record is scanned again here.
  */
 function hasTextAfterClosingQuote(record: Buffer, delimiter: Delimiter): boolean {
   const delimiterByte = delimiter.charCodeAt(0);
@@ -252,7 +252,7 @@ const quote = 0x22;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 
-/** Where the quoted value that opens at `open` closes; -1 when it does not. */
+/** Finds the closing quote of the value that opens at `open`; -1 if there is none. */
 function closingQuote(record: Buffer, open: number): number {
   let at = record.indexOf(quote, open + 1);
   while (at !== -1 && record[at + 1] === quote) at = record.indexOf(quote, at + 2);

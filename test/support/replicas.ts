@@ -15,26 +15,29 @@ import { createLog } from '../../src/base/log';
 
 const run = promisify(execFile);
 
-/** The programs of the shared server, and the account that it runs under: as root, others cannot be used. */
+/** The programs of the shared server, and its user: as root, other programs cannot be used. */
 async function programs(): Promise<{ bin: string; account: { uid: number; gid: number } }> {
   const { uid, gid } = statSync(shared().address.host!);
   const { pid } = (await readPidFile(shared().address.host!))!;
   return { bin: dirname(readlinkSync(`/proc/${pid}/exe`)), account: { uid, gid } };
 }
 
-/** The versions of PostgreSQL that tests can have: the embedded one, and the oldest supported, if it is here (jest.config.mjs says so). */
+/**
+ * The versions of PostgreSQL for tests: the embedded one, and the oldest supported one if installed (jest.config.mjs reports
+ * that).
+ */
 export const postgresVersions: { version: string; bin?: string }[] = [
   { version: 'the embedded PostgreSQL' },
   ...(process.env.POSTGRES_15 ? [{ version: 'PostgreSQL 15', bin: process.env.POSTGRES_15 }] : []),
 ];
 
-/** A server of a test's own. It can be stopped, killed or frozen, and started again. */
+/** A server of one test. It can be stopped, killed or frozen, and restarted. */
 export class TestServer {
   /** Its database of the service. */
   readonly address: DatabaseAddress;
   readonly cluster: string;
 
-  /** Its data are removed after the file. @param dataDir - where its data lie, as those of a service do */
+  /** Its data are removed after the file. @param dataDir - a data folder, like one of a service */
   private constructor(
     private readonly dataDir: string,
     port: number,
@@ -45,7 +48,7 @@ export class TestServer {
     afterFile(() => removeDatabaseServer(dataDir));
   }
 
-  /** Makes a place for one, without any data. */
+  /** Creates a place for a server, without data. */
   static reserve(port = 5432, bin?: string): TestServer {
     const dataDir = join(createTestFolder(), 'data');
     mkdirSync(dataDir, { mode: 0o755 });
@@ -53,8 +56,8 @@ export class TestServer {
   }
 
   /**
-   * Makes one with an empty cluster, which listens on a Unix socket, and is to be started.
-   * @param own - where its programs are, if they are not those of the shared server
+   * Creates a server with an empty cluster on a Unix socket, not started.
+   * @param own - folder of its programs, if not from the shared server
    */
   static async create(port?: number, own?: string): Promise<TestServer> {
     const server = TestServer.reserve(port, own);
@@ -76,7 +79,7 @@ export class TestServer {
     return server;
   }
 
-  /** Writes a file of its cluster, readable by its account only. */
+  /** Writes a file of its cluster, readable only by its user. */
   async write(name: string, text: string): Promise<void> {
     const file = join(this.cluster, name);
     const { account } = await programs();
@@ -91,7 +94,7 @@ export class TestServer {
 
   async start(): Promise<void> {
     await eventually('nothing of it is left', () => databaseProcesses(this.dataDir).length === 0);
-    // A killed one may still stand in the process table.
+    // A killed one may still be in the process table.
     const killed = await readPidFile(this.cluster);
     if (killed) await declareDead(this.cluster, killed);
     await this.control('start', '--silent', '--log', join(this.cluster, 'start.log'));
@@ -101,16 +104,16 @@ export class TestServer {
     return this.control('stop', '--mode', 'fast', '--silent');
   }
 
-  /** Makes a copy of it, at rest, that is to be started. The programs have no pg_basebackup. */
+  /** Copies the stopped server, without starting the copy. The programs have no pg_basebackup. */
   async copy(): Promise<TestServer> {
     const copy = TestServer.reserve();
-    // Owners and modes matter to PostgreSQL.
+    // PostgreSQL requires owners and modes.
     await run('cp', ['-a', this.cluster, copy.cluster]);
     copy.configure({ unix_socket_directories: copy.cluster });
     return copy;
   }
 
-  /** Has it, running, receive from another server on a second timeline. */
+  /** Makes the running server follow another server on a second timeline. */
   async follow({ address: { host, port, user } }: TestServer): Promise<void> {
     await this.ask(`alter system set primary_conninfo = 'host=${host} port=${port} user=${user}'`);
     await this.ask('select pg_reload_conf()');
@@ -118,7 +121,7 @@ export class TestServer {
     await eventually('it follows', async () => (await this.ask(sql)).length > 0, 60);
   }
 
-  /** Makes a replica a primary, on a timeline of its own. */
+  /** Promotes a replica to a primary, with a timeline of its own. */
   promote(): Promise<void> {
     return this.control('promote', '--silent');
   }
@@ -138,10 +141,10 @@ export class TestServer {
     await run(join(bin, 'pg_ctl'), ['--pgdata', this.cluster, '--wait', ...args], { ...account, cwd: '/' });
   }
 
-  /** Asks it as its superuser. @returns the rows */
+  /** Queries it as its superuser. @returns the rows */
   async ask<Row extends object>(sql: string, database = this.address.database): Promise<Row[]> {
     const client = new Client({ ...this.address, database });
-    // A server that is killed ends it.
+    // A killed server closes it.
     client.on('error', () => undefined);
     await client.connect();
     try {
@@ -154,7 +157,7 @@ export class TestServer {
 
 export type ReplicatedPostgres = Awaited<ReturnType<typeof startReplicatedPostgres>>;
 
-/** Starts a server with an empty database of the service, and its streaming replica; they are gone after the file. */
+/** Starts a server with an empty database of the service, and a streaming replica; both are removed after the file. */
 export async function startReplicatedPostgres() {
   const primary = await TestServer.create();
   await primary.start();
@@ -178,7 +181,7 @@ export async function startReplicatedPostgres() {
     primary,
     replica,
     caughtUp: () => caughtUp(primary, replica),
-    /** Has the replica receive, and not show, what is written from now on, until it is resumed. */
+    /** Pauses the replay of a replica, which still receives WAL, until it is resumed. */
     async pauseReplay() {
       await replica.ask('select pg_wal_replay_pause()');
       await eventually('it is paused', isPaused);
@@ -189,7 +192,7 @@ export async function startReplicatedPostgres() {
   };
 }
 
-/** Returns when a replica has replayed all that its primary has written until now. */
+/** Returns when a replica has replayed everything that its primary has written until now. */
 export async function caughtUp(primary: TestServer, replica: TestServer): Promise<void> {
   const [written] = await primary.ask<{ lsn: string }>('select pg_current_wal_flush_lsn() as lsn');
   const sql = `select pg_last_wal_replay_lsn() >= '${written!.lsn}' as has`;
@@ -202,7 +205,7 @@ export async function caughtUp(primary: TestServer, replica: TestServer): Promis
 
 export type WatchedReplica = ReturnType<typeof watchReplica>;
 
-/** Watches a replica of a primary, and stops after the file. `said` is its log: the texts, with the reason where there is one. */
+/** Watches a replica of a primary, and stops after the file. `said`: its log messages, with reasons. */
 export function watchReplica(
   primary: TestServer,
   { address }: TestServer,
@@ -226,7 +229,7 @@ export function watchReplica(
   return { replica, reads: readsThrough(replica, db, log), said };
 }
 
-/** Which of the two servers a read is done on. */
+/** Returns which of the two servers serves a read. */
 export async function placeOf(db: Database): Promise<'replica' | 'primary'> {
   const [row] = await queryRows<{ standby: boolean }>(db, sql`select pg_is_in_recovery() as standby`);
   return row!.standby ? 'replica' : 'primary';

@@ -18,7 +18,7 @@ export async function requestRunOf(
   return inTransaction(db, 'request', (trx) => requestRun(trx, { ...target!, ...request }, attempts));
 }
 
-/** Withdraws the request of a run, as a client does that leaves. */
+/** Cancels the request of a run, like a client that disconnects. */
 export const withdraw = (db: Database, run: RunNumber): Promise<void> =>
   inTransaction(db, 'request', (trx) => withdrawRun(trx, run));
 

@@ -10,7 +10,7 @@ import { text } from 'node:stream/consumers';
 import { testKey, type TestService } from './service';
 import { readdirSync, readlinkSync } from 'node:fs';
 
-/** A part of a multipart body: its header lines as they are, and its content. */
+/** A part of a multipart body: its raw header lines, and its content. */
 export interface RawPart {
   headers: string[];
   content: string | Uint8Array;
@@ -19,7 +19,7 @@ export interface RawPart {
 export const boundary = 'catalog-test-boundary';
 export const formType = `multipart/form-data; boundary=${boundary}`;
 
-/** A small feed that is right. */
+/** A small valid feed. */
 export const goodCsv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
 
 export function fieldPart(name: string, content: string | Uint8Array): RawPart {
@@ -33,7 +33,7 @@ interface FileOptions {
   mediaType?: string | null;
 }
 
-/** A part with a file; right, unless it is told otherwise. */
+/** A part with a file; valid by default. */
 export function filePart(
   content: string | Uint8Array = goodCsv,
   { name = 'file', fileName = 'feed.csv', mediaType = 'text/csv' }: FileOptions = {},
@@ -45,7 +45,7 @@ export function filePart(
 
 export const partnerPart = (name = 'Acme Outdoor') => fieldPart('partner_name', name);
 
-/** The body of a form with these parts. */
+/** Builds the body of a form with these parts. */
 export function formBody(parts: readonly RawPart[]): Buffer {
   return Buffer.concat([
     ...parts.flatMap(({ headers, content }) => [
@@ -66,7 +66,7 @@ export function postUpload(
   return api.send('POST', '/feeds/upload', { headers: { 'content-type': contentType }, body });
 }
 
-/** Uploads a form part by part as given, with its length in the header. */
+/** Uploads a form with these parts in order, with its length in the header. */
 export function uploadParts(api: ApiClient, ...parts: RawPart[]): Promise<ApiResponse> {
   return postUpload(api, formBody(parts));
 }
@@ -84,15 +84,15 @@ export function uploadChunked(api: ApiClient, ...parts: RawPart[]): Promise<ApiR
   });
 }
 
-/** An upload that is sent piece by piece, as `fetch` cannot: it may end early, or never. */
+/** An upload that is sent in pieces, which `fetch` cannot do: it may end early, or never. */
 export class OpenUpload {
-  /** The answer, which may come before the body has ended. */
+  /** The response, which may arrive before the body has ended. */
   readonly response: Promise<ApiResponse>;
-  /** Resolves when the body is asked for, of a client that waits for that (`expect: 100-continue`). */
+  /** Resolves when the server requests the body of a client with `expect: 100-continue`. */
   readonly continued: Promise<void>;
   private readonly request: ClientRequest;
 
-  /** Sends the head of the request; chunked unless `headers` have a Content-Length. */
+  /** Sends the header of the request; chunked unless `headers` have a Content-Length. */
   constructor({ url }: { url?: string }, headers: Record<string, string> = {}, path = '/feeds/upload') {
     this.request = request(`${url!}${path}`, {
       method: 'POST',
@@ -109,7 +109,7 @@ export class OpenUpload {
     this.request.flushHeaders();
   }
 
-  /** Resolves when the piece is handed to the network. */
+  /** Resolves when the piece is passed to the network. */
   write(piece: string | Uint8Array): Promise<void> {
     return new Promise((resolve, reject) =>
       this.request.write(piece, (error) => (error ? reject(error) : resolve())),
@@ -140,27 +140,27 @@ async function readResponse(message: IncomingMessage): Promise<ApiResponse> {
   };
 }
 
-/** A response as it came in. */
+/** A raw response. */
 export interface RawResponse {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
 }
 
-/** What `fetch` would not send: any method, headers and framing. */
+/** A request that `fetch` would not send: any method, headers and framing. */
 export interface RawRequest {
   method: string;
   path: string;
   headers?: OutgoingHttpHeaders;
-  /** Sent piece by piece; chunked, where the headers say so. */
+  /** Sent in pieces; chunked, if the headers say so. */
   chunks?: (string | Buffer)[];
-  /** Leaves the body open: the response must come without the rest of it. */
+  /** Leaves the body open: the response must arrive without the rest. */
   unfinished?: boolean;
 }
 
 const patienceMilliseconds = 5_000;
 
-/** Sends a request as it is given. @throws when no response comes within seconds */
+/** Sends a request unchanged. @throws Error if there is no response within seconds */
 export function sendRaw(
   url: string,
   { method, path, headers, chunks = [], unfinished = false }: RawRequest,
@@ -184,14 +184,14 @@ export function sendRaw(
   });
 }
 
-/** A response with its body as it came in. */
+/** A response with its raw body. */
 export interface Download {
   status: number;
   headers: Headers;
   bytes: Buffer;
 }
 
-/** Asks for a feed's raw file. */
+/** Requests a feed's raw file. */
 export async function download(
   { url }: TestService,
   feedId: string,

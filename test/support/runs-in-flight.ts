@@ -12,12 +12,12 @@ import { requestRunOf } from './requested-runs';
 import type { TestService } from './service';
 import { rawFilePath, storedFeed } from './stored-uploads';
 
-/** The response to a run in progress; undefined when its connection is cut. */
+/** The response to a run in progress; undefined if its connection is cut. */
 export interface RunInFlight {
   answer: Promise<ApiResponse | undefined>;
 }
 
-/** Locks a table until the client is ended: `exclusive` against writes, `access exclusive` also against reads. */
+/** Locks a table until the client is closed: `exclusive` against writes, `access exclusive` also against reads. */
 async function holdTable(
   address: DatabaseAddress,
   table: 'products' | 'partners',
@@ -32,8 +32,8 @@ async function holdTable(
 }
 
 /**
- * Keeps every order of one database from being created: it waits for its products, with its key.
- * @returns what lets them continue, at the latest after the file
+ * Blocks the creation of every order of a database: it waits for its products, with its key.
+ * @returns a function that releases them; called after the file at the latest
  */
 export async function holdOrders(address: DatabaseAddress): Promise<() => Promise<void>> {
   const client = await holdTable(address, 'partners', 'access exclusive');
@@ -42,7 +42,7 @@ export async function holdOrders(address: DatabaseAddress): Promise<() => Promis
   return release;
 }
 
-/** Keeps every run of one database from changing products: it stays in flight for as long as a test needs. */
+/** Keeps every run of a database in progress before it changes products, as long as a test needs. */
 export class HeldProducts {
   private constructor(private readonly client: Client) {}
 
@@ -52,7 +52,7 @@ export class HeldProducts {
     return held;
   }
 
-  /** Runs a feed's job, and waits until it cannot go on. */
+  /** Runs a feed's job, and waits until it is blocked. */
   async run(api: ApiClient, { jobId }: UploadedFeed): Promise<RunInFlight> {
     const answer = api.post(`/jobs/${jobId}/run`).catch(() => undefined);
     await eventually('the run waits for the products', async () => {
@@ -64,7 +64,7 @@ export class HeldProducts {
     return { answer };
   }
 
-  /** Lets the runs go on. Nothing happens if the database is gone. */
+  /** Releases the runs. No effect if the database is gone. */
   async release(): Promise<void> {
     await this.client.end().catch(() => undefined);
   }
@@ -73,9 +73,9 @@ export class HeldProducts {
 const run = promisify(execFile);
 
 /**
- * Runs the feed's job, and holds it while it reads the raw file, which is a pipe meanwhile, until `observe` has ended.
- * What that has not written itself, from the beginning on, is written then.
- * @returns what the run answers
+ * Runs the feed's job, and holds it while it reads the raw file, a pipe, until `observe` has ended. Then the part of the file
+ * that `observe` has not written is written.
+ * @returns the response of the run
  */
 export async function whileReading(
   service: TestService,
@@ -87,7 +87,7 @@ export async function whileReading(
   await rm(path);
   await run('mkfifo', [path]);
   const running = start(service, feed);
-  // Refused (ENXIO) until the run has opened the pipe to read it.
+  // Rejected (ENXIO) until the run has opened the pipe to read it.
   const pipe = await eventually('the run reads the raw file', () =>
     open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch((error: unknown): false => {
       if ((error as NodeJS.ErrnoException).code === 'ENXIO') return false;
@@ -110,7 +110,7 @@ export async function whileReading(
   return response;
 }
 
-/** Writes to a pipe that takes as much at a time as there is room for. */
+/** Writes to a pipe, as much at a time as it has room for. */
 async function writeAll(pipe: FileHandle, bytes: Buffer): Promise<void> {
   for (let at = 0; at < bytes.length;) {
     try {
@@ -123,9 +123,8 @@ async function writeAll(pipe: FileHandle, bytes: Buffer): Promise<void> {
 }
 
 /**
- * Runs the feed's job, and holds it where it is about to change products, by a lock on the partner, until `observe` has
- * ended.
- * @returns what the run answers
+ * Runs the feed's job, and holds it before it changes products, by a lock on the partner, until `observe` has ended.
+ * @returns the response of the run
  */
 export async function whileLoading(
   service: TestService,
@@ -146,9 +145,7 @@ export async function whileLoading(
   return running.started;
 }
 
-/**
- * Leaves the feed's job in the state of a process that died during a run. @param attemptsLeft - remaining attempts
- */
+/** Leaves the feed's job in the state of a process that died during a run. @param attemptsLeft - remaining attempts */
 export async function leaveRunning(
   { db }: Pick<TestService, 'db'>,
   { jobId }: Pick<UploadedFeed, 'jobId'>,

@@ -18,10 +18,10 @@ export interface S3Server {
 }
 
 const bucket = 'partner-feeds';
-/** The one account that s3rver knows. */
+/** The only account of s3rver. */
 const account = 'S3RVER';
 
-/** Starts the server; its objects lie below `folder`. */
+/** Starts the server; its objects are below `folder`. */
 export async function startS3Server(folder: string): Promise<S3Server> {
   const server = new S3rver({
     address: '127.0.0.1',
@@ -41,7 +41,7 @@ export async function startS3Server(folder: string): Promise<S3Server> {
   };
 }
 
-/** A store in the bucket that all tests share, unless `config` says otherwise. It is closed after the file. */
+/** Opens a store, by default in the bucket that all tests share. It is closed after the file. */
 export function openTestS3Store(config: Partial<S3Config> = {}): S3Store {
   const { s3Bucket, s3Endpoint } = shared();
   const store = new S3Store({
@@ -64,10 +64,9 @@ export interface S3Request {
 }
 
 /**
- * What becomes of a request: it passes; it is refused with a status; the connection is cut before the store gets it
- * (`hang up`), after the store has done it (`lose answer`), or when half of its body or of the answer's has gone by (`cut
- * midway`); it is held there for good (`hold midway`), or at its beginning until a promise settles; or its bytes, and those
- * of the answer, come slowly.
+ * The fate of a request. It passes; it is rejected with a status; the connection is cut before the store receives it (`hang up`),
+ * after the store has executed it (`lose answer`), or after half of its body or of the response's (`cut midway`); it is held
+ * there forever (`hold midway`), or at its start until a promise settles; or its bytes, and the bytes of the response, are slow.
  */
 export type S3Fate =
   'pass' | 'hang up' | 'lose answer' | 'cut midway' | 'hold midway' | 'slow' | { status: number };
@@ -76,14 +75,14 @@ const slowChunkBytes = 256;
 const slowChunkMilliseconds = 2;
 
 /**
- * Stands before the S3 server of the tests and lets its requests fail. It also knows of uploads in parts what that
- * server does not: to give them up, and to list them and their parts.
+ * A proxy before the S3 server of the tests that makes requests fail. It also implements missing parts of multipart uploads: to
+ * abort them, and to list them and their parts.
  */
 export class S3Front {
-  /** Decides on every request; a promise holds it. */
+  /** Decides on every request; a promise holds the request. */
   onRequest: (request: S3Request) => S3Fate | Promise<S3Fate> = () => 'pass';
   readonly endpoint: string;
-  /** Uploads in parts that are neither complete nor aborted, by number; `written`: when their latest part was stored. */
+  /** Multipart uploads that are neither complete nor aborted, by number. `written`: the time of their latest part. */
   readonly unfinished = new Map<string, { key: string; initiated: Date; written?: Date }>();
 
   private constructor(
@@ -108,12 +107,12 @@ export class S3Front {
     return front;
   }
 
-  /** A store that works through it. It is closed after the file. */
+  /** Opens a store that uses it. It is closed after the file. */
   store(): S3Store {
     return openTestS3Store({ endpoint: this.endpoint, bucket: this.bucket });
   }
 
-  /** The settings of a service that works through it. */
+  /** The settings of a service that uses it. */
   get env(): Record<string, string> {
     return { S3_BUCKET: this.bucket, S3_ENDPOINT: this.endpoint };
   }
@@ -183,7 +182,7 @@ export class S3Front {
     }
   }
 
-  /** Keeps account of uploads in parts. */
+  /** Records multipart uploads. */
   private note({ method, url }: IncomingMessage, answer: string): void {
     const { pathname, searchParams } = new URL(url!, this.endpoint);
     const begun = /<UploadId>([^<]+)</.exec(answer)?.[1];
@@ -197,7 +196,7 @@ export class S3Front {
     if (written) written.written = new Date();
   }
 
-  /** What the server of the tests does not know. @returns whether it was asked for */
+  /** Handles requests that the S3 server lacks. @returns whether it was one of them */
   private answersItself({ method, url }: IncomingMessage, response: ServerResponse): boolean {
     const { pathname, searchParams } = new URL(url!, this.endpoint);
     const uploadId = searchParams.get('uploadId');

@@ -12,18 +12,18 @@ import { inSnapshot } from '../../src/base/db/transaction';
 import { loadProducts, type FeedRow } from './catalog';
 import { type TestService, startTestService } from './service';
 
-/** One line of an order: the price of a product and how many of it. */
+/** One item of an order: the price of a product and a quantity. */
 export type Line = [price: string, quantity: number];
 
-/** A service for analytics, whose orders are made as a test needs them; every other one is in the sums of sales. */
+/** A service for analytics, with orders made by tests; every other order is in the sums of sales. */
 export interface SalesService extends TestService {
-  /** Orders products of these prices. The order counts as created at `createdAt`, if that is given. */
+  /** Orders products of these prices. `createdAt`: creation time of the order. */
   sell(
     partnerName: string,
     lines: Line | Line[],
     options?: { currency?: string; createdAt?: string },
   ): Promise<void>;
-  /** Removes all orders: each test starts without any. */
+  /** Removes all orders, so that each test starts without any. */
   clear(): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ export async function startSalesService(): Promise<SalesService> {
     const known = products.get(sku);
     if (known !== undefined) return known;
     const row: FeedRow = { sku, price, ...(currency === undefined ? {} : { currency }) };
-    // Orders count for their own partner, never for the one that supplied the product.
+    // Orders count for their own partner, not for the supplier of the product.
     const { productIds } = await loadProducts(service, [row] as const, 'Supplier');
     products.set(sku, productIds[0]);
     return productIds[0];
@@ -85,7 +85,7 @@ export const wrongCurrencies = [
   '\0',
 ];
 
-/** The entry of such a value. */
+/** The error of such a value. */
 export const wrongCurrency = (input: string) => ({
   type: 'string_pattern_mismatch',
   loc: ['query', 'currency'],
@@ -94,7 +94,7 @@ export const wrongCurrency = (input: string) => ({
   ctx: { pattern: '^([A-Z]{3})?$' },
 });
 
-/** The entry of a currency that comes twice. */
+/** The error of a repeated currency. */
 export const currencyTwice = {
   type: 'string_type',
   loc: ['query', 'currency'],
@@ -102,7 +102,7 @@ export const currencyTwice = {
   input: ['EUR', 'EUR'],
 };
 
-/** An order: whose, when (minutes from the end of a year in UTC, absent: now), and its lines. */
+/** An order: its partner, time (minutes from the end of a year in UTC, absent: now), and items. */
 export interface Sale {
   partner: string;
   currency: string;
@@ -117,7 +117,7 @@ export const aSale: Sale = {
   lines: [{ price: '1.005', quantity: 3 }],
 };
 
-/** Creates an order, past the service. @returns its number */
+/** Creates an order directly in the database. @returns its number */
 export async function sell(
   connection: Knex,
   { partner, currency, minutes, lines }: Sale = aSale,
@@ -174,7 +174,7 @@ function overTime(format: string): string {
     ${lines} group by sales_period order by sales_period`;
 }
 
-/** All figures, from each line of each order: what they mean, however they are kept. */
+/** All figures, computed from each item of each order: the reference. */
 async function directFigures(trx: Knex, { scope, currency }: SalesFilter): Promise<Figures> {
   const figures: Figures = {};
   for (const [name, sql] of Object.entries(directSql)) {
@@ -184,7 +184,7 @@ async function directFigures(trx: Knex, { scope, currency }: SalesFilter): Promi
   return figures;
 }
 
-/** All figures as the service gives them. */
+/** All figures as returned by the service. */
 async function servedFigures(trx: Knex.Transaction, filter: SalesFilter): Promise<Figures> {
   const overTime = (grain: Grain) => salesOverTime(trx, grain, filter);
   return {
@@ -195,7 +195,7 @@ async function servedFigures(trx: Knex.Transaction, filter: SalesFilter): Promis
   };
 }
 
-/** Both of one moment, for every combination of the filters. They are to be equal. */
+/** Both at one time, for every combination of the filters. They must be equal. */
 export function figuresOfOneMoment(
   db: Database,
   scopes: readonly (string | null)[],

@@ -8,29 +8,28 @@ import type { ObjectStore } from '../../src/base/storage/object-store';
 import type { ApiClient } from './api-client';
 import { historyQuestions, withProducts } from './history-invariants';
 
-/** What a fault may have hurt. */
+/** Targets of a fault, to be checked. */
 export interface FaultySystem {
-  /** A pool of the test's own, by the name `test`, past whatever lets calls fail. */
+  /** A pool of the test, named `test`, without injected faults. */
   db: Database;
   objectStore: ObjectStore;
-  /** Of each process that should be well. */
+  /** APIs of the processes that should be healthy. */
   apis: ApiClient[];
 }
 
-/** What the fault may leave behind. */
+/** Leftovers that are allowed after the fault. */
 export interface Allowances {
-  /** A process was killed: what it has left in the object store is removed by the clean-up, a day later. */
+  /** A process was killed: the clean-up removes its leftovers in the object store a day later. */
   orphans?: boolean;
-  /** A pooler stands before the database: its connections belong to no pool of the service, and carry the name of their last client. */
+  /** With a pooler, connections belong to no pool of the service, and have the name of their last client. */
   pooled?: boolean;
-  /** How long a connection may take to come to rest, and a busy machine to check the database within a second. */
+  /** Time for a connection to become idle, and for a busy machine to report a connected database. */
   patienceMilliseconds?: number;
 }
 
 /**
- * Looks at a database, its object store and the services on them when a fault is over and nothing is being done, and says
- * what is broken; nothing, if all is well. Feeds are expected to be simple: a good row is one with a sku, a name, and a
- * plain number as its price, if any.
+ * Checks a database, its object store and services after a fault, without work in progress. Returns all violations. Feeds must be
+ * simple: a valid row has a sku, a name, and optionally a plain number as its price.
  */
 export async function findBroken(
   system: FaultySystem,
@@ -47,7 +46,7 @@ export async function findBroken(
   return found;
 }
 
-/** What is wrong with the health check, if it stays so. */
+/** Problems of the health check that persist. */
 async function whatHealthSays(api: ApiClient, patienceMilliseconds: number): Promise<string[]> {
   const deadline = performance.now() + patienceMilliseconds;
   for (;;) {
@@ -59,7 +58,7 @@ async function whatHealthSays(api: ApiClient, patienceMilliseconds: number): Pro
   }
 }
 
-/** Those that the orders seen by the roll-up do not add up to, and those that are missing. */
+/** Sums that disagree with the orders seen by the roll-up, and missing sums. */
 function sumsGoneWrong(table: string, key: string): string {
   const expected = `
     select ${key}, sum(quantity) as units_sold, sum(line_total) as total_sales
@@ -72,7 +71,7 @@ function sumsGoneWrong(table: string, key: string): string {
   return `(${expected} except ${found}) union all (${found} except ${expected})`;
 }
 
-/** Each finds what must not be. */
+/** Statements that find violations. */
 const questions = {
   ...historyQuestions,
   'a product of a feed that never ran': `
@@ -134,12 +133,12 @@ const questions = {
       or (status = 'failed' and inserted + updated + unchanged > 0)`,
 };
 
-/** In one statement: it is asked again and again. */
+/** One statement, because it is polled. */
 const askAll = Object.entries(questions)
   .map(([what, sql]) => `select '${what}' as what, to_json(found) as broken from (${sql}) as found`)
   .join(' union all ');
 
-/** Of every feed: its object, byte for byte, and all of its good rows among the products, or none. */
+/** Checks every feed: its object, byte for byte, and all of its valid rows among the products, or none. */
 async function brokenFeeds({ db, objectStore }: FaultySystem): Promise<string[]> {
   const { rows: feeds } = await db.raw<{ rows: LoadedFeed[] }>(`
     ${withProducts}
@@ -179,17 +178,17 @@ function whatIsBroken(
   return found;
 }
 
-/** What an object says, and the version of it that was read. */
+/** The content of an object, and its version. */
 interface KnownObject {
   version: string;
   sha256: string;
   skus: string[];
 }
 
-/** Objects that were read before: after every one of many faults, only what is new needs to be. */
+/** Objects that were read before: after each of many faults, only new ones are read. */
 const knownObjects = new WeakMap<ObjectStore, Map<string, KnownObject>>();
 
-/** Every object that the store shows and gives. */
+/** Lists every object that the store lists and returns. */
 async function readObjects(objectStore: ObjectStore): Promise<Map<string, KnownObject>> {
   const known = knownObjects.get(objectStore) ?? new Map<string, KnownObject>();
   const now = new Map<string, KnownObject>();
@@ -226,7 +225,7 @@ function goodSkus(content: Buffer): string[] {
   return [...new Set(rows.filter(isGood).map(({ sku }) => sku))];
 }
 
-/** Objects that no feed names, and what was begun and not ended. */
+/** Objects without a feed, and unfinished uploads. */
 async function leftInStore({ db, objectStore }: FaultySystem, orphans: boolean): Promise<string[]> {
   const found: string[] = [];
   if (orphans) {
@@ -245,7 +244,7 @@ async function leftInStore({ db, objectStore }: FaultySystem, orphans: boolean):
   return found;
 }
 
-/** A connection at rest is in its pool. What a process does now and then, and what it is just closing, is soon over. */
+/** Waits for idle connections: periodic tasks and closing connections end soon. */
 async function leakedConnections(
   db: Database,
   pooled: boolean,

@@ -44,29 +44,29 @@ import { insertKey, type NewKey } from '../../src/http/keys/keys.repository';
 export interface TestService {
   api: ApiClient;
   url: string;
-  /** The test's own way to the database. */
+  /** The test's own pool. */
   db: Database;
-  /** The service's own pool; the same where it takes the same way. */
+  /** The service's own pool; the same one if both connect in the same way. */
   pool: Database;
   address: DatabaseAddress;
   objectStore: ObjectStore;
-  /** Where the local object store keeps its objects; empty when another store was given. */
+  /** The folder of the local object store; empty if another store was given. */
   dataDir: string;
-  /** Claims and runs a job that waits, as the ETL thread would. */
+  /** Claims and runs a queued job, like the ETL thread. */
   runClaimed: (jobId: number) => Promise<RunOutcome>;
 }
 
 export const testSecretBox = new SecretBox(generateSecretsKey());
 export const testKey = 'a-key-of-the-tests';
-/** Another key that is as good. */
+/** Another valid key. */
 export const otherKey = 'another-key-of-the-tests';
 
-/** Workers look this often for events and fetches: a test waits for each. */
+/** Polling interval of workers for events and fetches: a test waits for each. */
 const pollMilliseconds = 50;
 
 /**
- * Starts the application on a free port; it is stopped after the file. Responses that break the document become 500s.
- * Show what it logs with TEST_LOG_LEVEL=debug.
+ * Starts the application on a free port; it is stopped after the file. Responses that violate the document become 500s.
+ * TEST_LOG_LEVEL=debug shows its log.
  */
 export async function startTestService(
   options: {
@@ -75,7 +75,7 @@ export async function startTestService(
     defaultCurrency?: string;
     servicePages?: boolean;
     log?: Log;
-    /** Gives another way to the database, which the application then takes on a pool of its own. */
+    /** Another address of the database, for a separate pool of the application. */
     reachDatabase?: (address: DatabaseAddress) => Promise<DatabaseAddress>;
     rateLimit?: RateLimit;
     concurrentUploads?: number;
@@ -84,13 +84,13 @@ export async function startTestService(
     /** Absent: wrong keys are not delayed. */
     delayWrongKey?: DelayWrongKey;
     server?: ServerOptions;
-    /** How many queued runs it works on at a time; absent: none. */
+    /** Number of concurrent queued runs; absent: none. */
     queuedRuns?: number;
-    /** How it fetches sources, over which starts are spread in seconds; absent: it does not. */
+    /** Options of source fetches; starts are spread over these seconds; absent: none. */
     sources?: { privateAddresses: boolean; spread?: number; partnerStaleDays?: number };
     /** Null: no source can have secrets. */
     secretBox?: SecretBox | null;
-    /** Whether it sends webhooks, and to which addresses; absent: it does not. */
+    /** Options of webhooks, with allowed addresses; absent: none are sent. */
     webhooks?: 'to any address' | 'to public addresses';
   } = {},
 ): Promise<TestService> {
@@ -176,7 +176,7 @@ export async function startTestService(
   };
 }
 
-/** Does what the ETL thread does in this one. */
+/** Does the work of the ETL thread in this one. */
 function etlInThisThread(context: RunContext): EtlThread {
   return {
     run: (claim) => runFeed(claim, context),
@@ -187,11 +187,11 @@ function etlInThisThread(context: RunContext): EtlThread {
   };
 }
 
-/** A pool as the service has it. It is closed after the file. */
+/** Opens a pool like the service's. It is closed after the file. */
 function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Database } {
   const { queryMilliseconds } = databaseTimeouts;
   const { databaseConnections: connectionsMax } = loadConfig({});
-  // Lines between the service and PostgreSQL look at the texts of statements, which prepared ones send once.
+  // Proxies before PostgreSQL match texts of statements, which prepared statements send only once.
   const preparesStatements = address.host === shared().pooler?.host ? 'if kept' : false;
   const pool = { applicationName: 'api', connectionsMax, queryMilliseconds, preparesStatements } as const;
   const db = openDatabase(address, pool);
@@ -200,8 +200,8 @@ function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Data
 }
 
 /**
- * Starts the application against a database that need not be there, or be one at all; it is stopped after the file.
- * Nothing can be run.
+ * Starts the application against any address of a database, even an unreachable one; it is stopped after the file. It has no
+ * runs.
  */
 export async function startAppAt(
   address: DatabaseAddress,
@@ -248,7 +248,7 @@ export async function startAppAt(
   return { api: new ApiClient(url, testKey), url, app };
 }
 
-/** Serves the document with handlers that fail, each in the same way; it is stopped after the file. */
+/** Serves the document with handlers that all fail in the same way; it is stopped after the file. */
 export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
   const failing = Object.fromEntries(operations.map(({ operationId }) => [operationId, { handle: fail }]));
   const log = createLog('silent');
@@ -282,7 +282,7 @@ export async function startFailingApp(fail: () => unknown): Promise<ApiClient> {
   return new ApiClient(url, testKey);
 }
 
-/** The same service with a new key of the database, limited to a partner and otherwise if that is given. */
+/** Returns a client with a new key of the database, limited to a partner and by options if given. */
 export async function withStoredKey(
   { api, db }: Pick<TestService, 'api' | 'db'>,
   partnerName: string | null,

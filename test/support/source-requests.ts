@@ -16,10 +16,10 @@ export const putSource = (
 
 export const csv = 'sku,product_name\nA,Tent\n';
 
-/** A server of feeds; what it answers can be changed. */
+/** A server of feeds with a replaceable response. */
 export interface FeedServer {
   url: string;
-  /** The requests so far. */
+  /** Requests so far. */
   requests: IncomingMessage[];
   respond: (request: IncomingMessage, response: ServerResponse) => void;
 }
@@ -40,7 +40,7 @@ export async function startFeedServer(respond: FeedServer['respond']): Promise<F
   return feeds;
 }
 
-/** Fetches a source now. @returns the fetch, when its first attempt has ended */
+/** Fetches a source now. @returns the fetch after its first attempt */
 export async function fetchNow(api: ApiClient, partnerName: string, sourceName: string) {
   const path = sourcePath(partnerName, sourceName);
   const { status, body } = await api.post(`${path}/fetch`);

@@ -17,9 +17,9 @@ export class SteppedRun {
   private backend: number | undefined;
   private resume: (() => void) | undefined;
   private hasEnded = false;
-  /** Tells that the run has stopped or ended. */
+  /** Called when the run has stopped or ended. */
   private onHalt: () => void = () => undefined;
-  /** The statement that the run stands before, or executes. */
+  /** The next statement of the run, or the one in progress. */
   statement = '';
 
   private constructor(
@@ -57,12 +57,12 @@ export class SteppedRun {
     return run;
   }
 
-  /** What the run came to, once it has ended. */
+  /** The result of the run, after it has ended. */
   get outcome(): Promise<RunReport> {
     return this.report;
   }
 
-  /** Lets the run execute a statement. @returns where it is then */
+  /** Lets the run execute a statement. @returns its state after that */
   async step(): Promise<RunState> {
     const { resume } = this;
     this.resume = undefined;
@@ -70,7 +70,7 @@ export class SteppedRun {
     return this.look();
   }
 
-  /** Where the run is, once it neither computes nor has a statement executed. */
+  /** The state of the run when it neither computes nor has a statement in progress. */
   look(): Promise<RunState> {
     return eventually('the run stops, ends, or is blocked', async () => {
       const isBusy = !this.hasEnded && !this.resume;
@@ -84,7 +84,7 @@ export class SteppedRun {
     });
   }
 
-  /** Takes steps until the run stands before a statement like this one. @throws when it does not get there */
+  /** Takes steps until the next statement matches. @throws Error if none does */
   async stepTo(statement: RegExp): Promise<void> {
     while (!statement.test(this.statement)) {
       const state = await this.step();
@@ -92,7 +92,7 @@ export class SteppedRun {
     }
   }
 
-  /** Takes all steps that are left. @throws when the run is blocked */
+  /** Takes all remaining steps. @throws Error if the run is blocked */
   async finish(): Promise<RunReport> {
     for (;;) {
       const state = await this.step();
@@ -110,7 +110,7 @@ export class SteppedRun {
         this.backend = (connection as Client & { processID: number }).processID;
       }
       const isOfRun = (connection as Client & { processID: number }).processID === this.backend;
-      // A COPY hands its stream over at once.
+      // A COPY returns its stream at once.
       if (!isOfRun || text === undefined) return query(...args);
       this.statement = text;
       // Without a callback, the caller waits for a promise.
@@ -146,7 +146,7 @@ async function isBlocked({ db }: TestService, backend: number | undefined): Prom
 export class ManualSession {
   private statement: Promise<void> = Promise.resolve();
   isBusy = false;
-  /** What the server has refused. */
+  /** Errors of the server. */
   readonly errors: unknown[] = [];
 
   private constructor(
@@ -162,7 +162,7 @@ export class ManualSession {
     return new ManualSession(service, client, rows[0]!.pid);
   }
 
-  /** Has a statement executed. @returns once that is done, or waits for a lock */
+  /** Starts a statement. @returns when it is done, or waits for a lock */
   async execute(sql: string): Promise<void> {
     await this.statement;
     this.isBusy = true;
@@ -179,12 +179,12 @@ export class ManualSession {
     );
   }
 
-  /** Waits for what is being executed. */
+  /** Waits for the statement in progress. */
   async settled(): Promise<void> {
     await this.statement;
   }
 
-  /** Rolls back what is open. Again does no harm. */
+  /** Rolls back an open transaction. Idempotent. */
   async close(): Promise<void> {
     await this.client.end();
   }
@@ -193,13 +193,13 @@ export class ManualSession {
 /** A statement of a manual session. */
 export interface ManualStep {
   sql: string;
-  /** Whether the step runs now, before `statement`, which is the run's statement number `count`. */
+  /** Whether the step runs now, before `statement`, the run's statement number `count`. */
   isDue: (statement: string, count: number) => boolean;
 }
 
 /**
- * Takes the steps of a run and of a manual session in turns. A session that is blocked waits for the run, and the other
- * way round: the session's next steps then come earlier. Those that are left are taken when the run has ended.
+ * Interleaves the steps of a run and of a manual session. A blocked session waits for the run, and vice versa: the session's next
+ * steps then come earlier. Remaining steps are taken after the run has ended.
  */
 export async function interleave(
   run: SteppedRun,
@@ -221,7 +221,7 @@ export async function interleave(
       await session.settled();
       if (left.length === 0) return;
     } else {
-      // Each waits for the other, or the run waits for what the session has just released.
+      // Each waits for the other, or the run waits for a lock that the session has just released.
       await eventually('one of the two proceeds', async () => {
         state = await run.look();
         return state !== 'blocked' || !session.isBusy;

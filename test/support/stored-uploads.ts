@@ -5,13 +5,13 @@ import type { ApiResponse } from './api-client';
 import { documentedResponses } from './contract';
 import type { TestService } from './service';
 
-/** Everything that uploads have left behind: the rows of their tables, and every file of the object store. */
+/** Everything that uploads have stored: the rows of their tables, and every file of the object store. */
 export interface Stored {
   partners: number[];
   feeds: number[];
   submissionJobs: number[];
   validationJobs: number[];
-  /** Relative to the data folder, those that are being written and those that wait under a staging key included. */
+  /** Relative to the data folder, including temporary files and staged objects. */
   files: string[];
 }
 
@@ -33,7 +33,7 @@ export async function filesBelow(folder: string): Promise<string[]> {
     .sort();
 }
 
-/** Sends what must be refused: checks the answer to the letter, and that nothing of it was stored. */
+/** Sends an upload that must be rejected: checks the exact response, and that nothing was stored. */
 export async function expectRefusal(
   service: TestService,
   send: () => Promise<ApiResponse>,
@@ -47,7 +47,7 @@ export async function expectRefusal(
   return response;
 }
 
-/** A feed's row, as it is in the database. */
+/** The row of a feed in the database. */
 export interface StoredFeed {
   feed_id: number;
   partner_id: number;
@@ -70,7 +70,7 @@ export async function storedFeed({ db }: Pick<TestService, 'db'>, feedId: string
   return row;
 }
 
-/** Where the local object store keeps a feed's raw file. */
+/** The path of a feed's raw file in the local object store. */
 export async function rawFilePath(
   service: Pick<TestService, 'db' | 'dataDir'>,
   feedId: string,
@@ -79,7 +79,7 @@ export async function rawFilePath(
   return join(service.dataDir, 'objects', raw_file_bucket, raw_file_object_key);
 }
 
-/** Puts other content in the place of a feed's raw file, as if it had been uploaded: its size and digest too. */
+/** Replaces a feed's raw file, with size and digest, as if it had been uploaded. */
 export async function replaceRawFile(
   service: Pick<TestService, 'db' | 'dataDir'>,
   feedId: string,
@@ -93,13 +93,13 @@ export async function replaceRawFile(
     .update({ size_bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest() });
 }
 
-/** What an object's key looks like: nothing in it can lead anywhere else. */
+/** The pattern of an object's key, which cannot leave the store's folder. */
 const safeKey =
   /^raw\/partners\/[a-z0-9]+(?:-[a-z0-9]+)*\/feeds\/FD\d{5,}\/(?!\.{0,2}$)(?!.*\.\.)[^/\\\p{Cc}]+$/u;
 
 /**
- * Sends an upload and checks what must be true of any: a documented answer; if it was refused, nothing is left of it; if
- * it was accepted, its object lies where its key says, below the store's folder, and has the bytes that were sent.
+ * Sends an upload and checks the guarantees of all uploads. The response is documented; a rejected upload leaves nothing; the
+ * object of an accepted one is at its key, below the store's folder, and has the sent bytes.
  * @param content - the bytes of the file, if it is accepted
  */
 export async function sendAnyUpload(

@@ -10,28 +10,28 @@ import Ajv, { type ErrorObject } from 'ajv';
 import addFormats from 'ajv-formats';
 import document from '../../generated/openapi.json';
 
-/** Of the endpoints that `sendTo` makes. */
+/** The events of endpoints that `sendTo` creates. */
 const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
 
-/** What a receiver has got. */
+/** A received message. */
 export interface Received {
   path: string;
   headers: IncomingHttpHeaders;
   text: string;
-  /** What the library of Standard Webhooks makes of it. */
+  /** The message as verified by the Standard Webhooks library. */
   event: EventBody;
 }
 
-/** A server that takes webhooks and verifies them, as a partner would. It is stopped after the file. */
+/** A server that receives and verifies webhooks, like a partner. It is stopped after the file. */
 export interface Receiver {
   url: string;
-  /** What it verifies with. */
+  /** Its secret. */
   secret: string;
-  /** All of them, in the order in which they came. */
+  /** All messages in order of arrival. */
   received: Received[];
-  /** What it has been told, without when. */
+  /** The received events, without times. */
   events(): Pick<EventBody, 'type' | 'data'>[];
-  /** What it answers from now on: a status, or nothing at all. Called with the number of the message, from 1. */
+  /** Its response from now on: a status, or none. Called with the number of the message, from 1. */
   answer: (count: number) => { status: number; headers?: Record<string, string> } | 'nothing';
 }
 

@@ -20,7 +20,7 @@ async function queueFeed(partnerName: string): Promise<UploadedFeed> {
   return feed;
 }
 
-/** Message of a stream: its fields by name; a comment has none. */
+/** A message of a stream: its fields by name; empty for a comment. */
 type Message = Record<string, string>;
 
 /** Opens the stream and reads its messages. */
@@ -188,7 +188,7 @@ describe('GET /jobs/{job_id}/events', () => {
       expect([status, body.error_code]).toEqual([404, 'JOB_NOT_FOUND']);
     });
 
-    it("knows no other partner's job", async () => {
+    it("does not find another partner's job", async () => {
       const { jobId } = await service.api.uploadFeed(csv, 'Owner');
       const limited = await withStoredKey(service, 'Another partner');
 

@@ -116,7 +116,7 @@ describe('GET /orders/{order_id}', () => {
       '%7Border_id%7D',
       '%20',
       '%F0%9F%98%80',
-    ])('knows no order %s', async (id) => {
+    ])('does not find the order %s', async (id) => {
       const { status, body } = await service.api.get(`/orders/${id}`);
 
       expect(status).toBe(404);

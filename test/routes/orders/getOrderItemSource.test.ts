@@ -39,7 +39,7 @@ describe.each(Object.entries(serviceOn))('the source of an order item on %s', (_
     service = await start();
   });
 
-  it('is the record that gave the product its values at that time, after any later feed', async () => {
+  it('is the record that gave the product its values at that time, also after later feeds', async () => {
     const { feedId } = await service.api.loadFeed(file);
     const created = await order(service, 'Buyer', 'LAMP', 'TENT');
     const cheaper = file.replaceAll('189.90', '1').replaceAll('24.50', '1');
@@ -60,7 +60,7 @@ describe.each(Object.entries(serviceOn))('the source of an order item on %s', (_
     ]);
   });
 
-  it('keeps its digests when the file is removed, although no product comes from it any more', async () => {
+  it('keeps its digests when the file is removed, even if no product refers to it any more', async () => {
     const { feedId } = await service.api.loadFeed(file);
     const created = await order(service, 'Buyer', 'TENT');
     await service.api.loadFeed(file.replaceAll('189.90', '1').replaceAll('24.50', '1'));
@@ -72,7 +72,7 @@ describe.each(Object.entries(serviceOn))('the source of an order item on %s', (_
     );
   });
 
-  it('has no digest of the record of a removed file that was not the uploaded one', async () => {
+  it('has no digest of the record if the removed file was not the uploaded one', async () => {
     const { feedId } = await service.api.loadFeed(file);
     const created = await order(service, 'Buyer', 'TENT');
     await service.api.loadFeed(file.replaceAll('189.90', '1'));
@@ -101,7 +101,7 @@ describe('GET /orders/{order_id}/items/{order_item_id}/source', () => {
     await service.api.loadFeed(file, 'Own');
   });
 
-  it('names the feed alone when the partner of the product was removed', async () => {
+  it('names only the feed after the partner of the product was removed', async () => {
     const created = await order(service, 'Buyer', 'TENT');
     await removePartner(service.db, 'Own');
 
@@ -139,7 +139,7 @@ describe('GET /orders/{order_id}/items/{order_item_id}/source', () => {
     expect((await service.api.get(path(created as Order))).body).toEqual(sourceIn('FD00001', file, lamp));
   });
 
-  it('does not know unknown orders and items, nor those of another order', async () => {
+  it('does not find unknown orders and items, nor items of another order', async () => {
     const one = await order(service, 'Own', 'TENT');
     const other = await order(service, 'Own', 'LAMP');
     const item = other.items[0]!.order_item_id;
@@ -158,7 +158,7 @@ describe('GET /orders/{order_id}/items/{order_item_id}/source', () => {
     }
   });
 
-  it('shows a key of a partner its own orders with its own products only', async () => {
+  it('returns only own orders with own products to the key of a partner', async () => {
     await service.api.loadFeed(`sku,product_name,price,availability\nMAT,Mat,1,in_stock\n`, 'Other');
     const own = await order(service, 'Own', 'TENT', 'MAT');
     const foreign = await order(service, 'Other', 'TENT', 'MAT');

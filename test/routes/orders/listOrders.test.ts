@@ -94,7 +94,7 @@ describe('GET /orders', () => {
 
     describe('paging', () => {
       let service: TestService;
-      /** Newest first: 104 orders of few moments; every fourth one is of another partner. */
+      /** Newest first: 104 orders with few distinct times; every fourth one is of another partner. */
       let all: string[];
       let others: string[];
       beforeAll(async () => {
@@ -124,7 +124,7 @@ describe('GET /orders', () => {
         expect(await walk(service, {})).toEqual(pagesOf(all, 100));
       });
 
-      // Of 104: with and without a rest.
+      // Of 104: with and without a remainder.
       it.each([3, 8, 26, 52, 99, 100])(
         'returns each entry exactly once over all pages, %d at a time',
         async (limit) => {
@@ -178,7 +178,7 @@ describe('GET /orders', () => {
         service = (await startWithProduct()).service;
       });
 
-      /** Creates orders with these numbers of items; each product is named by 150 times `name`. */
+      /** Creates orders with these numbers of items; the name of each product is 150 times `name`. */
       async function placeAll(orders: { items: number; name: string }[]): Promise<void> {
         await service.db.raw('truncate orders, order_items restart identity cascade');
         for (const { items, name } of orders) {
@@ -239,7 +239,7 @@ describe('GET /orders', () => {
       expect(seen).toEqual([...old].reverse());
     });
 
-    it('sorts orders of one moment by number beyond OR99999', async () => {
+    it('sorts orders of the same time by number beyond OR99999', async () => {
       const { service, productId } = await startWithProduct();
       await service.db.raw("select setval(pg_get_serial_sequence('orders', 'order_id'), 99997)");
       for (let count = 0; count < 4; count++) {
@@ -278,7 +278,7 @@ describe('GET /orders', () => {
       'cursor=OR00001&cursor=OR00001',
       'cursor=x&limit=0',
       'partner_name=%00&cursor=x',
-    ])('refuses a cursor that is no order id, or an unknown one: %s', async (query) => {
+    ])('rejects a cursor that is not an order id, or an unknown one: %s', async (query) => {
       const { status, body } = await service.api.get(`/orders?${query}`);
 
       expect(status).toBe(400);

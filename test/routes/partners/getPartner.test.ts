@@ -13,7 +13,7 @@ const get = (name: string) => service.api.get(`/partners/${encodeURIComponent(na
 
 describe('GET /partners/{partner_name}', () => {
   describe('200', () => {
-    it('has the numbers after each upload, run and failed run', async () => {
+    it('has the current numbers after each upload, run and failed run', async () => {
       const first = await service.api.uploadFeed(csv);
       expect((await get('Acme Outdoor')).body).toEqual({
         partner_name: 'Acme Outdoor',
@@ -86,7 +86,7 @@ describe('GET /partners/{partner_name}', () => {
       },
     );
 
-    it('does not find another partner than that of the key', async () => {
+    it('does not find another partner than the one of the key', async () => {
       await service.api.uploadFeed(csv, 'Zebra');
       const limited = await withStoredKey(service, 'Zebra');
 
@@ -95,7 +95,7 @@ describe('GET /partners/{partner_name}', () => {
     });
 
     it.each(['.', '..', '%2E', '%2e%2E'])(
-      'does not find a partner named %s, which there cannot be',
+      'does not find a partner with the impossible name %s',
       async (segment) => {
         const headers = { 'x-api-key': testKey };
 

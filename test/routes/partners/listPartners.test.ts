@@ -5,7 +5,7 @@ import { startTestService, withStoredKey, type TestService } from '../../support
 
 const csv = 'sku,product_name\nA,A\nB,B\n';
 
-/** The entry of a value that is none of a list. */
+/** The error of a value that is not in the list of allowed values. */
 function notOneOf(parameter: string, input: string, values: readonly string[]) {
   const quoted = values.map((value) => `'${value}'`);
   const expected = `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`;
@@ -162,7 +162,7 @@ describe('GET /partners', () => {
     });
 
     describe('by attention', () => {
-      /** In the order of the list: worst reason, since when, name. */
+      /** In the expected order: worst reason, start time, name. */
       const reasons: [name: string, ...reasons: [reason: AttentionReason, day: number][]][] = [
         ['Zoe', ['last_run_failed', 2], ['stale', 1]],
         ['Abe', ['last_run_failed', 3]],
@@ -191,7 +191,7 @@ describe('GET /partners', () => {
         }
       });
 
-      it('lists the worst first, then the longest, then by name, and the others behind', async () => {
+      it('lists the worst first, then the longest, then by name, and all others after them', async () => {
         const { body } = await list(service, { sort_by: 'attention' });
 
         expect(namesOf({ body })).toEqual(names);
@@ -237,7 +237,7 @@ describe('GET /partners', () => {
         expect(namesOf(await list(service, query))).toEqual(found);
       });
 
-      it('shows a key that is limited to a partner the reasons of this one only', async () => {
+      it('shows only the reasons of its own partner to a limited key', async () => {
         const limited = await withStoredKey(service, 'Eve', 'of Eve');
 
         expect(namesOf(await limited.get('/partners?sort_by=attention'))).toEqual(['Eve']);
@@ -295,7 +295,7 @@ describe('GET /partners', () => {
       'last_run_failed/0000-01-01T00:00:00.000000Z/Acme',
       'unknown/2026-03-03T00:00:00.123456Z/Acme',
       '//\0',
-    ])('rejects a cursor that is none by attention: %j', async (cursor) => {
+    ])('rejects a cursor that does not belong to the order by attention: %j', async (cursor) => {
       const service = await startTestService();
 
       const { status, body } = await list(service, { sort_by: 'attention', cursor });

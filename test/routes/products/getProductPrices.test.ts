@@ -43,7 +43,7 @@ const toPeriod = (version: VersionRow): PricePeriod => ({
   to: version.valid_to,
 });
 
-/** Prices with the newest `count` changes only. */
+/** Prices with only the newest `count` changes. */
 const readable = ({ changes, ...same }: ProductPrices, count: number) => ({
   ...same,
   changes: changes.slice(0, count),
@@ -91,7 +91,7 @@ describe('GET /products/{product_id}/prices', () => {
       });
     });
 
-    it('counts no other currencies, gaps or withdrawn times, and begins a price with a restoration', async () => {
+    it('excludes other currencies, gaps and withdrawn times, and starts a price with a restoration', async () => {
       const id = await productWith('Gaps', [
         priced(day(1), '100'),
         priced(day(60), '1', 'USD'),
@@ -144,7 +144,7 @@ describe('GET /products/{product_id}/prices', () => {
       });
     });
 
-    it('knows nothing of the time before the history of an older product', async () => {
+    it('has no prices from before the history of an older product', async () => {
       const own = await startTestService();
       const { A: id } = await writeHistory(own, await own.api.uploadFeed('sku,product_name\nA,A\n'), [
         priced(day(1), '100'),
@@ -161,7 +161,7 @@ describe('GET /products/{product_id}/prices', () => {
       });
     });
 
-    it('reads what all versions of any history say, and receives few of them', async () => {
+    it('agrees with all versions of any history, and receives few of them', async () => {
       const change = fc.record({
         kind: fc.constantFrom('write', 'write', 'write', 'touch', 'withdraw'),
         hours: fc.integer({ min: 1, max: 60 }),
@@ -212,7 +212,7 @@ describe('GET /products/{product_id}/prices', () => {
       await fc.assert(property, casesFor('prices of any history', 80));
     });
 
-    it('reads the versions of the product by their index, where most versions are its own', async () => {
+    it('reads the versions of the product by their index, even if most versions are its own', async () => {
       const own = await startTestService();
       const { A: id } = await writeHistory(own, await own.api.uploadFeed('sku,product_name\nA,A\n'), [
         priced(day(1), '100'),
@@ -273,14 +273,14 @@ describe('GET /products/{product_id}/prices', () => {
   });
 
   describe('404', () => {
-    it.each(['PR99999', 'x'])('knows no product %s', async (id) => {
+    it.each(['PR99999', 'x'])('does not find the product %s', async (id) => {
       expect(await service.api.get(`/products/${id}/prices`)).toMatchObject({
         status: 404,
         body: { detail: `Product ${id} not found.` },
       });
     });
 
-    it('knows no product of another partner than that of the key', async () => {
+    it('does not find a product of another partner than the one of the key', async () => {
       const id = await productWith('Foreign', [priced(day(1), '1')]);
       await uploadFor('Bound');
       const limited = await withStoredKey(service, 'Bound');

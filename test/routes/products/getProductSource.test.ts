@@ -70,7 +70,7 @@ describe.each(Object.entries(serviceOn))('GET /products/{product_id}/source on %
     });
   });
 
-  it('returns the record that last changed the product, whatever later feeds repeat', async () => {
+  it('returns the record that last changed the product, even if later feeds repeat it', async () => {
     const partner = newPartner();
     const first = await service.api.loadFeed(file, partner);
     await service.api.post(`/jobs/${first.jobId}/run`);
@@ -104,7 +104,7 @@ describe.each(Object.entries(serviceOn))('GET /products/{product_id}/source on %
     });
   });
 
-  it('returns the record of a product that was copied straight into the catalog', async () => {
+  it('returns the record of a product that was copied directly into the catalog', async () => {
     const { api, db, objectStore } = service;
     const partner = newPartner();
     const unique = file.replace('LAMP,superseded', 'OTHER,superseded');
@@ -143,7 +143,7 @@ describe.each(Object.entries(serviceOn))('GET /products/{product_id}/source on %
     expect(rows).toHaveLength(2);
   });
 
-  it('returns no record, and no digest of it, of a file that is missing', async () => {
+  it('returns neither the record nor its digest for a missing file', async () => {
     const partner = newPartner();
     const { feedId } = await service.api.loadFeed(`${head}\nA,Tent,1\n`, partner);
     const [key] = await service
@@ -157,14 +157,14 @@ describe.each(Object.entries(serviceOn))('GET /products/{product_id}/source on %
     });
   });
 
-  it('returns the feed alone of a product that an earlier release loaded', async () => {
+  it('returns only the feed of a product that an earlier release loaded', async () => {
     const partner = newPartner();
     const csv = `${head}\nA,Tent,1\nB,Lamp,2\n`;
     const { feedId } = await service.api.loadFeed(csv, partner);
     const feed = Number(feedId.slice(2));
     await service.db('products').where({ feed_id: feed, sku: 'A' }).update({ record_offset: null });
     const before = await sourcesOf(service, partner);
-    // The last release writes no delimiter, and leaves an offset as it was.
+    // The last release writes no delimiter, and leaves an old offset unchanged.
     await service.db('feeds').where('feed_id', feed).update({ delimiter: null });
 
     const unknown = sourceWithoutFile(feedId, csv, '', 'unknown');
@@ -216,7 +216,7 @@ describe('GET /products/{product_id}/source', () => {
   });
 
   it.each([{ status: 503 }, 'cut midway'] as const)(
-    'is 503 while the object store answers %j, and then returns the record',
+    'is 503 while the object store responds with %j, and then returns the record',
     async (fate) => {
       const front = await S3Front.open();
       const onS3 = await startTestService({ objectStore: front.store() });
@@ -249,7 +249,7 @@ describe('GET /products/{product_id}/source', () => {
     });
   });
 
-  it('does not know a product of another partner, or one that does not exist', async () => {
+  it('does not find a product of another partner, or one that does not exist', async () => {
     await service.api.loadFeed(`${head}\nOWN,Tent,1\n`, 'Own');
     await service.api.loadFeed(`${head}\nTHEIRS,Tent,1\n`, 'Theirs');
     const bound = await withStoredKey(service, 'Own');

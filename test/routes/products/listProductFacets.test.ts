@@ -49,7 +49,7 @@ describe('GET /products/facets', () => {
       [{ field: 'brand', partner_name: 'Unknown' }, []],
       [{ field: 'brand', brand: '' }, ['Acme 2', 'Zeta 2', 'Beta 1']],
     ])(
-      'counts the values of %j, the most frequent first, without products that have none',
+      'counts the values of %j, the most frequent first, without products that have no value',
       async (query, expected) => {
         expect(await facets(query)).toEqual(expected);
       },
@@ -59,7 +59,7 @@ describe('GET /products/facets', () => {
       expect(await facets({}, await withStoredKey(service, 'Birch'))).toEqual(['Zeta 1']);
     });
 
-    it('leaves withdrawn products out', async () => {
+    it('excludes withdrawn products', async () => {
       const own = await startTestService();
       await loadProducts(own, [
         { sku: 'A', brand: 'Acme' },
@@ -106,7 +106,7 @@ describe('GET /products/facets', () => {
       ]);
     });
 
-    it('rejects a word of one character', async () => {
+    it('rejects a search text of one character', async () => {
       const { status, body } = await service.api.get('/products/facets?q=te%20x');
 
       expect(status).toBe(422);

@@ -16,7 +16,7 @@ beforeAll(async () => {
 const day = (number: number) => `2026-03-${String(number).padStart(2, '0')}T09:31:00.123456Z`;
 const created = (field: string, after: string) => ({ field, before: null, after });
 
-/** A feed of a partner, not loaded, for histories that tests write. */
+/** A feed of a partner, not loaded, for histories that tests write directly. */
 const uploadFor = (partnerName: string) => service.api.uploadFeed('sku,product_name\nA,A\n', partnerName);
 
 /** Writes a history of one product, TENT-2. @returns its id, and the feed */
@@ -36,7 +36,7 @@ async function list(id: string, query = '') {
 
 describe('GET /products/{product_id}/history', () => {
   describe('200', () => {
-    it('lists every version, newest first, each with what distinguishes it from the one before', async () => {
+    it('lists every version, newest first, each with its differences from the previous one', async () => {
       const { id, feed } = await historyOf('Versions', [
         { at: day(1), write: [{ sku: 'TENT-2', product_name: 'Tent', price: '189.90', currency: 'EUR' }] },
         { at: day(2), write: [{ sku: 'TENT-2', price: '179.90', brand: 'Acme' }] },
@@ -90,7 +90,7 @@ describe('GET /products/{product_id}/history', () => {
       });
     });
 
-    it('names no job and no run of a single withdrawal', async () => {
+    it('names neither job nor run for a single withdrawal', async () => {
       const { id } = await historyOf('Single', [
         { at: day(1), write: [{ sku: 'TENT-2' }] },
         { at: day(2), withdraw: ['TENT-2'], isSingle: true },
@@ -102,7 +102,7 @@ describe('GET /products/{product_id}/history', () => {
       ]);
     });
 
-    it('begins with the instant from which on history is kept for a product of before, without its creation', async () => {
+    it('starts with the first instant of kept history for an older product, without its creation', async () => {
       const own = await startTestService();
       const feed = await own.api.uploadFeed('sku,product_name\nA,A\n');
       const { A: id } = await writeHistory(own, feed, [{ at: day(1), write: [{ sku: 'A' }] }]);
@@ -127,7 +127,7 @@ describe('GET /products/{product_id}/history', () => {
       ]);
     });
 
-    it('shows a change by hand as part of the next change, and not before it', async () => {
+    it('includes a manual change in the next change, and does not show it before', async () => {
       const { id, feed } = await historyOf('By hand', [
         { at: day(1), write: [{ sku: 'TENT-2', price: '10' }] },
       ]);
@@ -149,7 +149,7 @@ describe('GET /products/{product_id}/history', () => {
       ]);
     });
 
-    it('lists the versions of a product that was deleted, none of which is in force', async () => {
+    it('lists the versions of a deleted product, none of which is in force', async () => {
       const { feed, id } = await historyOf('Deleted', [
         { at: day(1), write: [{ sku: 'TENT-2' }] },
         { at: day(2), write: [{ sku: 'TENT-2', brand: 'Acme' }] },
@@ -199,7 +199,7 @@ describe('GET /products/{product_id}/history', () => {
       expect((await list(id, '?limit=100')).count).toBe(100);
     });
 
-    it('keeps its pages while new versions come', async () => {
+    it('keeps its pages stable while new versions are added', async () => {
       const { id, feed } = await historyOf('Growing', [
         { at: day(1), write: [{ sku: 'TENT-2', price: '1' }] },
         { at: day(2), write: [{ sku: 'TENT-2', price: '2' }] },
@@ -213,7 +213,7 @@ describe('GET /products/{product_id}/history', () => {
       ]);
     });
 
-    it('is 304 for a copy that is current, and 200 after a change', async () => {
+    it('is 304 for a current copy, and 200 after a change', async () => {
       const { id, feed } = await historyOf('Copies', [{ at: day(1), write: [{ sku: 'TENT-2' }] }]);
       const path = `/products/${id}/history`;
       const { headers } = await service.api.get(path);
@@ -243,14 +243,17 @@ describe('GET /products/{product_id}/history', () => {
   });
 
   describe('404', () => {
-    it.each(['PR99999', 'PR1', 'FD00001', 'PR999999999999999'])('knows no product %s', async (id) => {
-      expect(await service.api.get(`/products/${id}/history`)).toMatchObject({
-        status: 404,
-        body: { detail: `Product ${id} not found.` },
-      });
-    });
+    it.each(['PR99999', 'PR1', 'FD00001', 'PR999999999999999'])(
+      'does not find the product %s',
+      async (id) => {
+        expect(await service.api.get(`/products/${id}/history`)).toMatchObject({
+          status: 404,
+          body: { detail: `Product ${id} not found.` },
+        });
+      },
+    );
 
-    it('knows no product of another partner than that of the key, deleted ones included', async () => {
+    it('does not find a product of another partner than the one of the key, including deleted ones', async () => {
       const { id, feed } = await historyOf('Foreign', [{ at: day(1), write: [{ sku: 'TENT-2' }] }]);
       await uploadFor('Bound');
       const own = await withStoredKey(service, 'Foreign', 'own');

@@ -21,7 +21,7 @@ const numbered = (count: number) => Array.from({ length: count }, (_, index) => 
 
 describe('GET /products/by-feed/{feed_id}', () => {
   describe('200', () => {
-    it("shows the feed's products by product number, without the fields that have no value", async () => {
+    it("shows the feed's products by product number, without fields that have no value", async () => {
       const { feedId, productIds } = await loadProducts(
         service,
         [
@@ -88,7 +88,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
       'FD99999999999999999999',
       '%20',
       '%F0%9F%98%80',
-    ])('is an empty list for %s, which is unknown or no feed id', async (feedId) => {
+    ])('is an empty list for %s, which is unknown or not a feed id', async (feedId) => {
       expect(await list(feedId)).toEqual({ count: 0, items: [] });
     });
 
@@ -117,7 +117,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
         expect(await skus(feedId, `cursor=${ids[99]!}`)).toEqual(expected.slice(100));
       });
 
-      // Of 104: with and without a rest.
+      // Of 104: with and without a remainder.
       it.each([1, 7, 13, 52, 100])(
         'returns each entry exactly once over all pages, %d at a time',
         async (limit) => {
@@ -136,7 +136,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
         expect(await list(feedId, `cursor=${ids[103]!}`)).toEqual({ count: 0, items: [] });
       });
 
-      it('takes an empty cursor as absent', async () => {
+      it('treats an empty cursor as absent', async () => {
         expect(await skus(feedId, 'limit=2&cursor=')).toEqual(['1', '2']);
       });
 
@@ -177,7 +177,7 @@ describe('GET /products/by-feed/{feed_id}', () => {
       'cursor=PR99999999999999999999',
       'cursor=PR00001&cursor=PR00001',
       'cursor=x&limit=0',
-    ])('refuses a cursor that is no product id: %s', async (query) => {
+    ])('rejects a cursor that is not a product id: %s', async (query) => {
       const { status, body } = await service.api.get(`/products/by-feed/FD00001?${query}`);
 
       expect(status).toBe(400);

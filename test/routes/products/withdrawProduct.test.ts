@@ -43,7 +43,7 @@ const order = (productId: string, headers?: Record<string, string>) =>
 
 describe('POST /products/{product_id}/withdraw', () => {
   describe('200', () => {
-    it('returns the product with the time of its withdrawal, and shows it so from then on', async () => {
+    it('returns the product with the time of its withdrawal, and shows it from then on', async () => {
       const { productIds, feedId } = await loadProducts(service, [tent, lamp] as const, 'Shown');
       const before = await get(`/products/${productIds[0]}`);
       expect(before).not.toHaveProperty('withdrawn_at');
@@ -56,7 +56,7 @@ describe('POST /products/{product_id}/withdraw', () => {
       expect(await get(`/products/${productIds[1]}`)).not.toHaveProperty('withdrawn_at');
     });
 
-    it('leaves a withdrawn product as it is', async () => {
+    it('does not change a withdrawn product', async () => {
       const { productIds } = await loadProducts(service, [tent] as const, 'Again');
       const first = await withdraw(productIds[0]);
 
@@ -75,7 +75,7 @@ describe('POST /products/{product_id}/withdraw', () => {
       '&brand=Acme',
       '&availability=in_stock&brand=Acme',
       '&sort_by=price&brand=Acme',
-    ])('leaves the product out of a list with %j unless include_withdrawn=true', async (query) => {
+    ])('excludes the product from a list with %j unless include_withdrawn=true', async (query) => {
       const partner = `Lists${query}`;
       const { productIds, feedId } = await loadProducts(service, [tent, lamp] as const, partner);
       await withdraw(productIds[0]);
@@ -112,7 +112,7 @@ describe('POST /products/{product_id}/withdraw', () => {
       }
     });
 
-    it('leaves the product out of facets and searches unless include_withdrawn=true', async () => {
+    it('excludes the product from facets and searches unless include_withdrawn=true', async () => {
       const { productIds } = await loadProducts(service, [tent, lamp] as const, 'Facets');
       await indexBacklog(service.db);
       await withdraw(productIds[0]);
@@ -132,7 +132,7 @@ describe('POST /products/{product_id}/withdraw', () => {
       expect(await skusOf('/products?partner_name=Facets&q=tent&include_withdrawn=true')).toEqual(['TENT-2']);
     });
 
-    it('makes the product unavailable for orders, and leaves earlier orders as they are', async () => {
+    it('makes the product unavailable for orders, and does not change earlier orders', async () => {
       const { productIds } = await loadProducts(service, [tent, lamp] as const, 'Orders');
       const earlier = await order(productIds[0]);
       await withdraw(productIds[0]);
@@ -151,7 +151,7 @@ describe('POST /products/{product_id}/withdraw', () => {
       ['without a key', undefined],
       ['with a key', { 'idempotency-key': 'raced' }],
     ])(
-      'refuses an order %s that has read the product before the withdrawal commits, and no other',
+      'rejects an order %s that has read the product before the withdrawal commits, and no other order',
       async (_what, headers) => {
         const { productIds } = await loadProducts(service, [tent, lamp] as const, `Race ${_what}`);
         const trx = await service.db.transaction();
@@ -171,7 +171,7 @@ describe('POST /products/{product_id}/withdraw', () => {
       },
     );
 
-    it('leaves the product out of the number and the file of its partner, until a feed restores it', async () => {
+    it('excludes the product from the count and the file of its partner, until a feed restores it', async () => {
       const { productIds } = await loadProducts(service, [tent, lamp] as const, 'Counted');
       const shown = async () => ({
         products: (await get('/partners/Counted')).products as unknown,
@@ -210,8 +210,8 @@ describe('POST /products/{product_id}/withdraw', () => {
     });
   });
 
-  describe('a later feed that names the product', () => {
-    it('restores it under its id, and counts it as updated, also where its record is unchanged', async () => {
+  describe('a later feed that contains the product', () => {
+    it('restores it under its id, and counts it as updated, even if its record is unchanged', async () => {
       const csv = toCsv([tent, lamp]);
       const { productIds } = await loadProducts(service, [tent, lamp] as const, 'Restored');
       // Digests are used from the second run on.
@@ -240,7 +240,7 @@ describe('POST /products/{product_id}/withdraw', () => {
   });
 
   describe('404', () => {
-    it.each(['PR99999', 'PR0', 'x', 'PR00001%00'])('for %s, which is no product', async (id) => {
+    it.each(['PR99999', 'PR0', 'x', 'PR00001%00'])('for %s, which is not a product', async (id) => {
       const { status, body } = await withdraw(id);
 
       expect([status, body]).toEqual([404, { detail: `Product ${decodeURIComponent(id)} not found.` }]);
@@ -259,7 +259,7 @@ describe('POST /products/{product_id}/withdraw', () => {
     });
   });
 
-  it('leaves GET /products/by-feed/withdraw the list of an unknown feed', async () => {
+  it('does not change the list of GET /products/by-feed/withdraw, an unknown feed', async () => {
     expect(await get('/products/by-feed/withdraw')).toEqual({ count: 0, items: [] });
     expect((await withdraw('by-feed')).status).toBe(404);
   });

@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 
 describe('POST /partners/{partner_name}/sources/{source_name}/fetch', () => {
-  it('requests one fetch until it is finished, however often it is called', async () => {
+  it('requests one fetch until it is finished, for any number of calls', async () => {
     await putSource(service.api, 'Busy', 'a', { url });
     const path = sourcePath('Busy', 'a');
 

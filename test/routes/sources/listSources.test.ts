@@ -35,7 +35,7 @@ describe('GET /sources', () => {
     }
   });
 
-  it('has only those of a partner, or of the partner of the key', async () => {
+  it('returns only the sources of one partner, or of the partner of the key', async () => {
     const limited = await withStoredKey(service, 'Birch');
 
     expect(namesOf((await service.api.get('/sources?partner_name=Acme')).body)).toEqual(all.slice(0, 2));

@@ -74,7 +74,7 @@ describe('PUT /partners/{partner_name}/sources/{source_name}', () => {
   });
 
   describe('409', () => {
-    it('rejects the 101st source of a partner, and replaces one of 100', async () => {
+    it('rejects the 101st source of a partner, but accepts a replacement of one of 100', async () => {
       await put({ url }, 'one', 'Full');
       await service.db.raw(
         `insert into sources (partner_id, source_name, definition)
@@ -120,7 +120,7 @@ describe('PUT /partners/{partner_name}/sources/{source_name}', () => {
         'header_name',
       ],
       [{ url, format: 'unknown' }, '/format', 'unknown_format'],
-    ])('names the fault of %j', async (definition, pointer, type) => {
+    ])('reports the error of %j', async (definition, pointer, type) => {
       const { status, body } = await put(definition, 'wrong');
 
       expect(status).toBe(422);
@@ -128,7 +128,7 @@ describe('PUT /partners/{partner_name}/sources/{source_name}', () => {
       expect((await service.api.get(sourcePath(partner, 'wrong'))).status).toBe(404);
     });
 
-    it('names a format that lacks a column', async () => {
+    it('reports a format that lacks a column', async () => {
       await putFormat(service.api, partner, 'stock', { columns: { sku: { from: ['Nr'] } } });
 
       expect((await put({ url, format: 'stock' }, 'stock')).body.detail[0].type).toBe(
@@ -137,7 +137,7 @@ describe('PUT /partners/{partner_name}/sources/{source_name}', () => {
       expect((await put({ url, format: 'stock', mode: 'update' }, 'stock')).status).toBe(200);
     });
 
-    it('names a wrong name', async () => {
+    it('reports an invalid name', async () => {
       expect((await put({ url }, 'Wrong')).body.detail[0].loc).toEqual(['path', 'source_name']);
       expect((await put({ url }, 'daily', ' ')).body.detail[0].loc).toEqual(['path', 'partner_name']);
     });

@@ -9,17 +9,20 @@ beforeAll(async () => {
   await putSource(service.api, 'Birch', 'c', { url });
 });
 
-describe('a source that the key does not reach', () => {
+describe('a source that is not accessible to the key', () => {
   it.each([
     ['GET', ''],
     ['DELETE', ''],
     ['POST', '/fetch'],
     ['GET', '/fetches'],
-  ])('is unknown to %s %s: another name, partner or NUL, and to keys of others', async (method, below) => {
-    const limited = await withStoredKey(service, 'Acme', `key for ${method} ${below}`);
-    for (const path of [sourcePath('Acme', 'x'), sourcePath('Acme', '\0'), sourcePath('X', 'a')])
-      expect((await service.api.send(method, `${path}${below}`)).status).toBe(404);
-    expect((await limited.send(method, `${sourcePath('Birch', 'c')}${below}`)).status).toBe(404);
-    expect((await service.api.get(sourcePath('Birch', 'c'))).status).toBe(200);
-  });
+  ])(
+    'is unknown to %s %s: another name, partner or NUL, and to keys of other partners',
+    async (method, below) => {
+      const limited = await withStoredKey(service, 'Acme', `key for ${method} ${below}`);
+      for (const path of [sourcePath('Acme', 'x'), sourcePath('Acme', '\0'), sourcePath('X', 'a')])
+        expect((await service.api.send(method, `${path}${below}`)).status).toBe(404);
+      expect((await limited.send(method, `${sourcePath('Birch', 'c')}${below}`)).status).toBe(404);
+      expect((await service.api.get(sourcePath('Birch', 'c'))).status).toBe(200);
+    },
+  );
 });

@@ -119,7 +119,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
       ]);
     });
 
-    it('returns each delivery once over all pages, also those of one instant', async () => {
+    it('returns each delivery once over all pages, also several of one instant', async () => {
       const instants = [
         '10:00:00.000001',
         '10:00:00.000002',
@@ -140,7 +140,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
       expect(pages.map(messagesOf)).toEqual([['msg_4', 'msg_3'], ['msg_2', 'msg_1'], ['msg_0']]);
     });
 
-    it('shows a key that is limited to a partner the deliveries of its webhooks', async () => {
+    it("shows only the deliveries of its partner's webhooks to a limited key", async () => {
       await insertEnded('msg_1', '2026-11-20T10:00:00Z');
       const limited = await withStoredKey(service, 'Acme');
 
@@ -149,7 +149,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
   });
 
   describe('400', () => {
-    it('rejects a cursor that is no message of this webhook', async () => {
+    it('rejects a cursor that is not a message of this webhook', async () => {
       const other = await sendTo(service.db, url);
       await insertEnded('msg_1', '2026-11-20T10:00:00Z');
 
@@ -163,7 +163,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
 
   describe('404', () => {
     it.each(['99', '0', '-1', 'x', '1e0', '999999999999999', '9999999999999999', '%00'])(
-      'has no webhook %s',
+      'does not find the webhook %s',
       async (unknown) => {
         const { status, body } = await list('', unknown);
 
@@ -172,7 +172,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
       },
     );
 
-    it('shows a key that is limited to a partner no webhook of another one, or of all', async () => {
+    it('does not show webhooks of another partner, or of all partners, to a limited key', async () => {
       const ofAll = await sendTo(service.db, url);
       const other = await withStoredKey(service, 'Other');
 

@@ -31,7 +31,7 @@ describe('GET /webhooks', () => {
       expect(body).toEqual({ count: 0, items: [] });
     });
 
-    it('shows what a webhook gets and how it fails, without its secret', async () => {
+    it('shows the events and failures of a webhook, without its secret', async () => {
       const service = await startTestService();
       await sendTo(service.db, url);
       const failing = await sendTo(service.db, url, { partner_name: 'Acme', event_types: ['job.failed'] });
@@ -98,7 +98,7 @@ describe('GET /webhooks', () => {
 
   describe('400', () => {
     it.each(['cursor=x', 'cursor=-1', 'cursor=1e3', 'cursor=%00', 'cursor=1&cursor=2', 'cursor=x&limit=0'])(
-      'rejects a cursor that is no number: %s',
+      'rejects a cursor that is not a number: %s',
       async (query) => {
         const { status, body } = await list(await startTestService(), `?${query}`);
 

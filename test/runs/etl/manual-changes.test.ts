@@ -21,7 +21,7 @@ interface Partner {
   feed: UploadedFeed;
 }
 
-/** The price of each product, by sku. */
+/** The prices by sku. */
 type Prices = Record<string, number>;
 
 const csvOf = (prices: Prices) =>
@@ -105,19 +105,19 @@ const phases = {
 };
 type Phase = keyof typeof phases;
 const phaseNames = Object.keys(phases) as Phase[];
-/** Before the run executes the statement. */
+/** Executed before this statement of the run. */
 const at = (phase: Phase) => (statement: string) => phases[phase].test(statement);
-/** After the previous step. */
+/** Executed after the previous step. */
 const atOnce = () => true;
 
-/** Why tests are left out where products are distributed. */
+/** Why tests are skipped with distributed products. */
 const unnoticed = 'triggers do not notice changes by hand';
 
 onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () => {
   const after = { A: 2, B: 1, C: 1, D: 1, E: 1 };
 
   const none = () => 'select';
-  /** The change, and an earlier change. */
+  /** The tested change, and an earlier change. */
   const changes: [string, (partner: Partner) => string, (partner: Partner) => string][] = [
     ['of a product that the run updates', (partner) => changePrice(partner, 'A'), none],
     ['of a product that the run leaves unchanged', (partner) => changePrice(partner, 'D'), none],
@@ -150,9 +150,9 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
 
   describe.each(changes)('%s', (_what, change, changeBefore) => {
     it.each(phaseNames)(
-      'is seen by the next run when it begins before %s, whenever it commits',
+      'is seen by the next run when it starts before %s, for any time of its commit',
       async (begin) => {
-        // When it commits matters to no kind of change more than to another: one tries all.
+        // The commit time is independent of the kind of change: one kind tries all times.
         const ends =
           change === changes[0]![1]
             ? phaseNames.slice(phaseNames.indexOf(begin))
@@ -178,7 +178,7 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
     );
   });
 
-  it('does not keep a cancelled run trying for its products', async () => {
+  it('does not make a cancelled run wait for its products', async () => {
     const partner = await loadPartner();
     const session = await openSession();
     await session.execute(`begin; ${changePrice(partner, 'A')}`);
@@ -186,7 +186,7 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
     const cancelling = new AbortController();
 
     const locking = service.db.transaction((trx) =>
-      // The last attempt of a run tries almost as long.
+      // The last attempt of a run lasts almost as long.
       lockProducts(trx, [raw(changes)], 50_000, cancelling.signal),
     );
     cancelling.abort(new Error('The run was cancelled.'));
@@ -208,9 +208,9 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
     expect(await pricesOf(partner)).toMatchObject({ A: 2, Z: 1 });
   });
 
-  it('is seen by the next run, in any number of statements of two partners, at any steps of the run', async () => {
+  it('is seen by the next run, for any statements of two partners at any steps of the run', async () => {
     const sku = fc.constantFrom('A', 'B', 'C', 'D', 'E', 'F');
-    /** Of one of the two partners. */
+    /** The number of the partner, one of two. */
     const statement = fc.tuple(
       fc.nat(1),
       fc.oneof(
@@ -278,7 +278,7 @@ onLocalProducts(describe, unnoticed)('a manual change that overlaps a run', () =
 onLocalProducts(describe, unnoticed)('a run beside an open manual transaction', () => {
   it('of another partner completes and uses its digests before and after', async () => {
     const [partner, other] = [await loadPartner(), await loadPartner()];
-    // The log then has a row of the other partner.
+    // The log then contains a row of the other partner.
     await service.db.raw(changePrice(other, 'B'));
     const session = await openSession();
     await session.execute(`begin; ${changePrice(other, 'A')}`);
@@ -313,13 +313,13 @@ onLocalProducts(describe, unnoticed)('a run beside an open manual transaction', 
     ['A', 'B'],
     ['B', 'A'],
   ])(
-    'that changes the same products, %s before %s, ends as that does, and is never one of a deadlock',
+    'that changes the same products, %s before %s, ends as that one does, without a deadlock',
     async (first, second) => {
       const partner = await loadPartner();
       const feed = await upload(partner, { A: 2, B: 2, C: 1 });
 
       const overlap = await runBeside(feed, [
-        // If it ever waits for the run while the run waits for it, PostgreSQL ends it at once.
+        // If it waited for the run while the run waits for it, PostgreSQL would report a deadlock at once.
         {
           sql: `begin; set local deadlock_timeout = '1ms'; ${changePrice(partner, first)}`,
           isDue: at('updating'),
@@ -342,7 +342,7 @@ describe('other ways to change products', () => {
   onLocalProducts(it, unnoticed)(
     'a truncation during a run is detected by the next run of every partner',
     async () => {
-      // It concerns every partner of the service.
+      // This affects every partner of the service.
       service = await startTestService();
       const [partner, other] = [await loadPartner(), await loadPartner()];
       for (const phase of phaseNames) {
@@ -366,7 +366,7 @@ describe('other ways to change products', () => {
     expect(await pricesOf(partner)).toMatchObject({ A: 1 });
   });
 
-  it('changes made with disabled triggers are compared, indexed and counted once they are recorded', async () => {
+  it('changes with disabled triggers are compared, indexed and counted after they are recorded', async () => {
     const partner = await loadPartner();
     const found = async (q: string) => {
       await indexBacklog(service.db);
@@ -376,7 +376,7 @@ describe('other ways to change products', () => {
     const counted = async () =>
       (await service.api.get(`/partners/${encodeURIComponent(partner.partnerName)}`)).body.products as number;
     expect(await found('renamed')).toBe(0);
-    // By a session of its own: also where products are distributed, no trigger records the changes.
+    // In a separate session: with distributed products too, no trigger records the changes.
     const session = await openSession();
     await session.execute(
       `begin; set local session_replication_role = replica; ${changePrice(partner, 'A')};
@@ -442,7 +442,7 @@ describe('the log of manual changes', () => {
 });
 
 onLocalProducts(describe, unnoticed)('a first load straight into products', () => {
-  it('is staged instead when a manual transaction has inserted one of the products', async () => {
+  it('is staged instead if a manual transaction has inserted one of the products', async () => {
     const partnerName = `Partner ${++partners}`;
     const feed = await service.api.uploadFeed(csvOf({ A: 1, B: 1 }), partnerName);
     const { partner_id: partnerId } = await service

@@ -14,7 +14,7 @@ import { startTestService, type TestService } from '../../support/service';
 let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
-  // PostgreSQL then believes that every partner has one product, also those that the tests add.
+  // PostgreSQL then estimates one product per partner, also for products that the tests add.
   await service.db.raw('alter table products set (autovacuum_enabled = off)');
   await service.db.raw(`
     insert into partners (partner_name) select 'Tiny ' || n from generate_series(1, 300) as n;
@@ -26,13 +26,13 @@ beforeAll(async () => {
 interface Sizes {
   products: number;
   staged: number;
-  /** Rows that the run believes to have staged. */
+  /** Rows that the planner believes to be staged. */
   copied?: number;
 }
 
 let partners = 0;
 
-/** Creates a partner with products whose statistics are unknown, and stages rows; each of their prices differs. */
+/** Creates a partner with products without statistics, and stages rows; each price differs. */
 async function stage(trx: Knex.Transaction, { products, staged, copied = staged }: Sizes) {
   const { rows } = await service.db.raw<{ rows: [{ partner_id: number }] }>(
     'insert into partners (partner_name) values (?) returning partner_id',
@@ -82,7 +82,7 @@ describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
   { products: 4_000, staged: 4_000, readAtMost: { compare: 4_000, update: 20_000 } },
   { products: 4_000, staged: 4_000, copied: 60_000, readAtMost: { compare: 20_000, update: 20_000 } },
 ])(
-  'staged rows ($staged) of a partner with $products products that PostgreSQL does not expect',
+  'staged rows ($staged) of a partner with $products products without statistics',
   ({ readAtMost, ...sizes }) => {
     it('are compared, listed and updated without reading the products once for each row', async () => {
       const trx = await service.db.transaction();

@@ -68,7 +68,7 @@ describe("the partner's lock", () => {
   it.each([
     ['a run of this version', lockAdvisory],
     ['a run of release 1.2.0, which locks the row of the partner', lockRow],
-  ])('stages a first load instead of copying it while %s has it', async (_what, lock) => {
+  ])('makes a run stage a first load instead of copying it while %s holds it', async (_what, lock) => {
     const partnerName = `Partner ${++partners}`;
     const feed = await service.api.uploadFeed('sku,product_name\nA,Tent\n', partnerName);
     const { partner_id: partnerId } = await service

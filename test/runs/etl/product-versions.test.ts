@@ -9,7 +9,7 @@ const header = 'sku,product_name,description,brand,category,price,currency,avail
 const tent = 'TENT-2,Tent,For two,Lumo,Tents,100,EUR,in_stock';
 const lamp = 'LAMP-1,Lamp,,,,5,EUR,';
 const csvOf = (...rows: string[]) => [header, ...rows].join('\n');
-/** The number of a version that no change has ended yet, as JavaScript rounds it. */
+/** The number of a version that is still in force, as JavaScript rounds it. */
 const pending = Number(9_223_372_036_854_775_807n);
 
 let service: TestService;
@@ -42,7 +42,7 @@ const versions = (sku?: string): Promise<Version[]> =>
     .modify((query) => sku !== undefined && void query.where({ sku }))
     .orderBy(['product_id', 'until_run_id'])
     .select<Version[]>();
-/** The changes of catalogs, without the beginning of the history. */
+/** The catalog changes, without the start of the history. */
 const changes = (): Promise<CatalogVersion[]> =>
   service.db('catalog_versions').whereNotNull('partner_id').orderBy('run_id').select<CatalogVersion[]>();
 const product = async (sku: string) => service.db('products').where({ sku }).first<Version>();
@@ -52,7 +52,7 @@ const rerun = ({ jobId }: UploadedFeed) => service.api.post(`/jobs/${jobId}/run`
 const numberOf = ({ jobId }: UploadedFeed) => Number(jobId.slice(2));
 
 describe('a run', () => {
-  it('writes its number to the products that it inserts, and nothing else of history but its own instant', async () => {
+  it('writes its number to inserted products, and only its own instant to the history', async () => {
     const feed = await load(tent, lamp);
 
     const [change, ...others] = await changes();
@@ -62,7 +62,7 @@ describe('a run', () => {
     expect(await versions()).toEqual([]);
   });
 
-  it('does so in a first load straight into the table', async () => {
+  it('does the same in a first load directly into the table', async () => {
     const feed = await service.api.uploadFeed(csvOf(tent, lamp));
     const run = await SteppedRun.start(service, feed, 0);
     expect(await run.finish()).toMatchObject({ outcome: 'completed', counters: { inserted: 2 } });
@@ -73,7 +73,7 @@ describe('a run', () => {
     expect(await versions()).toEqual([]);
   });
 
-  it('keeps each product that it updates as it was, in every column', async () => {
+  it('stores the earlier version of each updated product, with every column', async () => {
     const first = await load(tent, lamp);
     const before = await service.db('products').where({ sku: 'TENT-2' }).first();
     const second = await load('TENT-2,Tent of silk,For three,Mumo,Shelters,120,USD,out_of_stock', lamp);
@@ -90,7 +90,7 @@ describe('a run', () => {
     expect((await product('LAMP-1')).run_id).toBe(inserted!.run_id);
   });
 
-  it('adds nothing to history when its feed is unchanged, with or without digests', async () => {
+  it('adds nothing to the history when its feed is unchanged, with or without digests', async () => {
     const feed = await load(tent, lamp);
     const before = await changes();
 
@@ -102,7 +102,7 @@ describe('a run', () => {
     expect(await versions()).toEqual([]);
   });
 
-  it('keeps products that it withdraws and restores as they were', async () => {
+  it('stores the earlier versions of products that it withdraws and restores', async () => {
     await replace(tent, lamp);
     await replace(tent);
     await replace(tent, lamp);
@@ -130,7 +130,7 @@ describe('a run', () => {
     ]);
   });
 
-  it('leaves nothing in history when it fails', async () => {
+  it('leaves nothing in the history when it fails', async () => {
     const many = Array.from({ length: 12 }, (_, at) => `S${at},Name,,,,1,,`);
     await replace(...many);
     const before = await changes();
@@ -141,7 +141,7 @@ describe('a run', () => {
     expect(await versions()).toEqual([]);
   });
 
-  it('is in force after every earlier change of its partner, whatever the clock says', async () => {
+  it('takes effect after every earlier change of its partner, even if the clock is wrong', async () => {
     await load(tent);
     await service.db.raw(
       "update catalog_versions set effective_at = '2099-01-01T00:00:00.000001Z' where partner_id is not null",
@@ -161,7 +161,7 @@ describe('the withdrawal of one product', () => {
     return service.api.post(`/products/${body.items[0].product_id}/withdraw`);
   };
 
-  it('is a change without a run, and one that is repeated is none', async () => {
+  it('is a change without a run, and adds no change if it is repeated', async () => {
     await load(tent, lamp);
     const { body } = await withdraw('TENT-2');
     await service.api.post(`/products/${body.product_id}/withdraw`);
@@ -175,7 +175,7 @@ describe('the withdrawal of one product', () => {
     expect((await product('TENT-2')).run_id).toBe(second!.run_id);
   });
 
-  it('comes before the run in progress that it does not wait for', async () => {
+  it('precedes a run in progress for which it does not wait', async () => {
     await load(tent, lamp, 'MAT-7,Mat,,,,1,,');
     const feed = await service.api.uploadFeed(csvOf(lamp.replace('5', '6')));
     const run = await SteppedRun.start(service, feed);
@@ -189,7 +189,7 @@ describe('the withdrawal of one product', () => {
     expect((await changes()).map(({ job_id }) => job_id)).toEqual([1, null, null, 2, 3]);
   });
 
-  it('has a number of its own where the partner has no change yet', async () => {
+  it('has a number of its own if the partner has no change yet', async () => {
     for (const partner of ['First', 'Second']) await service.api.loadFeed(csvOf(tent), partner);
     await service.db('catalog_versions').whereNotNull('partner_id').delete();
     await withoutHistory(service, (trx) => trx('products').update({ run_id: null }));
@@ -213,10 +213,10 @@ describe('the withdrawal of one product', () => {
 describe('a manual change', () => {
   const change = (set: string, sku = 'TENT-2') =>
     service.db.raw(`update products set ${set} where sku = ?`, [sku]);
-  /** Loads an unchanged feed: the run takes account of what was changed by hand. */
+  /** Loads an unchanged feed: the run takes manual changes into account. */
   const loadUnrelated = () => load('OTHER,Other,,,,1,,');
 
-  it('is part of the next change of the catalog, together with all later ones', async () => {
+  it('is part of the next change of the catalog, together with all later manual changes', async () => {
     await load(tent, lamp);
     const before = await product('TENT-2');
     await change('price = 1');
@@ -248,7 +248,7 @@ describe('a manual change', () => {
     expect(await product('TENT-2')).toMatchObject({ price: '120.0000', run_id: second!.run_id });
   });
 
-  it('makes a change of a run that changes nothing itself', async () => {
+  it('turns a run without changes into a change', async () => {
     const feed = await load(tent, lamp);
     await change("brand = 'Other'");
     await change("brand = 'Lumo'");
@@ -291,7 +291,7 @@ describe('a manual change', () => {
     },
   );
 
-  it('that was made before the withdrawal of the product is part of it', async () => {
+  it('that was made before the withdrawal of the product is part of the withdrawal', async () => {
     const { productIds } = await loadedIds();
     await change('price = 1');
     await service.api.post(`/products/${productIds[0]}/withdraw`);

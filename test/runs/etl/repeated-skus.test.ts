@@ -22,7 +22,7 @@ const duplicatesOf = (issues: Issue[]) =>
   issues.filter(({ code }) => code === 'duplicate_sku').map(({ line }) => line);
 
 describe('the last valid row of a sku', () => {
-  it('wins alike in an inspection, a plan, a first run, a repeated run and the rejects', async () => {
+  it('wins in an inspection, a plan, a first run, a repeated run and the rejects', async () => {
     let partners = 0;
     await fc.assert(
       fc.asyncProperty(anyRows, anyRows, async (earlierRows, rows) => {

@@ -4,7 +4,7 @@ const { ModuleMocker } = require('jest-mock');
 
 const jestState = new Set(['EVENT_HANDLERS', 'JEST_STATE_SYMBOL']);
 
-/** Those in use. Each makes every promise of the process slower until it is disabled; Jest has one for each file. */
+/** Async hooks in use. Each slows down every promise of the process until it is disabled; Jest has one for each file. */
 const storages = new Set();
 for (const name of ['run', 'enterWith']) {
   const method = AsyncLocalStorage.prototype[name];
@@ -15,12 +15,12 @@ for (const name of ['run', 'enterWith']) {
 }
 
 /**
- * The environment of a test file: the globals of Node.js itself, as the service has them. Packages that are loaded
- * once for all files of a process then see the same `Error` and `Array` as the code under test.
+ * The environment of a test file: the globals of Node.js itself, as in the service. Packages that are loaded once for all files
+ * of a process then use the same `Error` and `Array` as the code under test.
  */
 class NodeGlobals {
   global = globalThis;
-  // Jest's older kind of timers.
+  // Jest's legacy timers.
   fakeTimers = null;
 
   constructor({ projectConfig }) {
@@ -32,12 +32,12 @@ class NodeGlobals {
 
   async setup() {}
 
-  /** What outlives a file, such as a timer, knows the test that made it: that must not keep the file's modules. */
+  /** Removes references from survivors of a file, such as a timer, to its test, so that its modules can be collected. */
   handleTestEvent({ name }, { rootDescribeBlock }) {
     if (name === 'run_finish') forget(rootDescribeBlock);
   }
 
-  /** What a file has set in the environment of its process ends with it. */
+  /** Restores the environment of the process after a file. */
   async teardown() {
     this.fakeTimersModern.dispose();
     for (const name of Object.keys(process.env))
@@ -45,9 +45,9 @@ class NodeGlobals {
     Object.assign(process.env, this.env);
     for (const storage of storages) storage.disable();
     storages.clear();
-    // Jest has one of its own for each file, on top of the last.
+    // Jest adds one for each file, on top of the last.
     process.exit = this.exit;
-    // Jest keeps its state there: it would call the handlers of this file for the next ones too, and let nothing go.
+    // Jest keeps its state there: it would call handlers of this file for later ones, and leak everything.
     for (const key of Object.getOwnPropertySymbols(globalThis)) {
       if (jestState.has(key.description)) Reflect.deleteProperty(globalThis, key);
     }

@@ -3,18 +3,18 @@ const { compileFunction } = require('node:vm');
 const { default: Runtime } = require('jest-runtime');
 require('./compile-once.cjs');
 
-/** Jest makes these itself. */
+/** Modules that Jest provides. */
 const ofJest = new Set(['@jest/globals', '@jest/expect', 'expect']);
 
 /** Whether a module is installed: neither a file of the project nor a part of Node.js. */
 const isPackage = (name) => /^[a-z@]/i.test(name) && !isBuiltin(name) && !ofJest.has(name);
 
-/** The functions of modules, by file and content: a file that is loaded anew is not compiled anew. */
+/** Compiled functions of modules, by file and content: a reloaded file is not compiled again. */
 const compiled = new Map();
 
 /**
- * Loads packages once for all test files of a process, by Node.js; code of the project anew for each file, as Jest
- * does. Loading the AWS SDK, knex, Ajv and express for each file took longer than most tests.
+ * Loads packages by Node.js once for all test files of a process, and project code for each file, as Jest does. Loading the AWS
+ * SDK, knex, Ajv and express for each file took longer than most tests.
  */
 class SharedPackages extends Runtime {
   constructor(...options) {

@@ -2,7 +2,7 @@ const { default: Sequencer } = require('@jest/test-sequencer');
 
 const tiers = ['more', 'system', 'api', 'unit'];
 
-/** Begins with the tiers of the longest files, so that at the end of a run no core waits for one of them. */
+/** Starts with the tiers of the longest files, so that no core waits for one of them at the end. */
 class TierOrder extends Sequencer {
   async sort(tests) {
     const tierOf = ({ context }) => tiers.indexOf(context.config.displayName.name);

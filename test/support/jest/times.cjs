@@ -3,7 +3,7 @@ const { relative } = require('node:path');
 const slowest = 30;
 const seconds = (milliseconds) => (milliseconds / 1000).toFixed(1).padStart(9);
 
-/** Prints where the time of a run went: the slowest files, and the totals of each folder and tier. `make test TIMES=1` */
+/** Prints the times of a run: the slowest files, and the totals of each folder and tier. `make test TIMES=1` */
 class Times {
   constructor({ rootDir }) {
     this.rootDir = rootDir;
@@ -19,7 +19,7 @@ class Times {
         folder: name.split('/').slice(0, 3).join('/'),
         tests: result.testResults.length,
         total: result.perfStats.runtime,
-        // Loading, set-up and tear-down of the file.
+        // Time to load, set up and tear down the file.
         around: Math.max(0, result.perfStats.runtime - inTests),
       };
     });

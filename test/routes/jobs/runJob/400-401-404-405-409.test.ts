@@ -70,7 +70,7 @@ describe('POST /jobs/{job_id}/run', () => {
 
       for (const hold of [whileReading, whileLoading]) {
         const { status, body } = await hold(service, feed, async () => {
-          // Progress may appear meanwhile.
+          // Progress may have been reported since.
           const job = async () => ({
             ...(await service.api.get(`/jobs/${feed.jobId}`)).body,
             progress: undefined,

@@ -1,6 +1,6 @@
 import { startTestService, type TestService } from '../../../support/service';
 
-/** The service of the test file that imports this. */
+/** The service of the importing test file. */
 export let service: TestService;
 beforeAll(async () => {
   service = await startTestService();

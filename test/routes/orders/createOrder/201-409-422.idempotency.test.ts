@@ -46,7 +46,7 @@ async function orderCount(): Promise<number> {
   return (await service.db('orders').count('* as count'))[0]!.count as number;
 }
 
-/** The text of the body, to the letter. */
+/** The raw text of the body. */
 async function bodyText(key: string, body: unknown): Promise<string> {
   const response = await fetch(`${service.url}/orders`, {
     method: 'POST',
@@ -83,7 +83,7 @@ describe('POST /orders with an Idempotency-Key', () => {
       expect(await bodyText(key, body)).toBe(await bodyText(key, body));
     });
 
-    it('gets the first response, whatever the state of the products is', async () => {
+    it('gets the first response, in any state of the products', async () => {
       const { productIds } = await loadProducts(service, [{ sku: 'LATER', price: '10' }]);
       const key = newKey();
       const first = await order(key, orderOf(2, productIds[0]));
@@ -185,7 +185,7 @@ describe('POST /orders with an Idempotency-Key', () => {
     it.each([
       ['', 'string_too_short', 'String should have at least 1 character', { min_length: 1 }],
       ['k'.repeat(256), 'string_too_long', 'String should have at most 255 characters', { max_length: 255 }],
-    ])('is refused when it is empty or too long', async (key, type, msg, ctx) => {
+    ])('is rejected when it is empty or too long', async (key, type, msg, ctx) => {
       const { status, body } = await order(key);
 
       expect({ status, body: body as unknown }).toEqual({

@@ -87,7 +87,7 @@ describe('concurrent orders', () => {
     const first = await send('known');
 
     const outcomes = await Promise.allSettled([
-      // The others share the transaction after that of this one.
+      // The others share the transaction after the one of this request.
       send('a'),
       send('b'),
       send('known'),
@@ -119,7 +119,7 @@ describe('concurrent orders', () => {
     expect((await send('twice')).replayed).toBe(true);
   });
 
-  it('with keys that two processes get are created once each', async () => {
+  it('with keys that two processes receive are created once each', async () => {
     const processes = [
       createKeyedOrderBatcher(service.db, 'USD'),
       createKeyedOrderBatcher(service.db, 'USD'),
@@ -172,7 +172,7 @@ describe('concurrent orders', () => {
     }
   });
 
-  it('with keys take a number of statements that does not grow with theirs', async () => {
+  it('with keys take a number of statements that does not grow with the number of orders', async () => {
     const statements: string[] = [];
     const listen = ({ sql }: { sql: string }) => statements.push(sql);
     const create = createKeyed();

@@ -117,7 +117,7 @@ describe('POST /orders', () => {
 
       const { created_at } = await ordered([{ product_id: product, quantity: 1 }]);
 
-      // The clocks of two processes, on one machine.
+      // The clocks of two processes on one machine.
       expect(Date.parse(created_at)).toBeGreaterThan(before - 1_000);
       expect(Date.parse(created_at)).toBeLessThan(Date.now() + 1_000);
     });
@@ -230,7 +230,7 @@ describe('POST /orders', () => {
       ['null', { customer_reference: null }, null],
       ['given', { customer_reference: ' PO “1”\n' }, ' PO “1”\n'],
       ['of 255 characters', { customer_reference: '😀'.repeat(255) }, '😀'.repeat(255)],
-    ])('keeps a customer reference that is %s', async (_, reference, expected) => {
+    ])('stores a customer reference that is %s', async (_, reference, expected) => {
       const items = [{ product_id: await load('1'), quantity: 1 }];
 
       const { status, body } = await service.api.post('/orders', { ...orderOf(items), ...reference });
@@ -280,7 +280,7 @@ describe('POST /orders', () => {
       expect((await sendText(text.replace('"extra":0', `"extra":${deep}`))).status).toBe(201);
     });
 
-    it('accepts JSON in UTF-8, whatever case and parameters its media type has', async () => {
+    it('accepts JSON in UTF-8, for any case and parameters of its media type', async () => {
       const text = JSON.stringify({ ...orderOf([{ product_id: await load('1'), quantity: 1 }]) });
 
       for (const contentType of [
@@ -375,7 +375,7 @@ describe('POST /orders', () => {
     });
 
     describe('currency', () => {
-      it('is that of the products', async () => {
+      it('is the currency of the products', async () => {
         const product = await load('1', { currency: 'JPY' });
 
         expect(await ordered([{ product_id: product, quantity: 1 }])).toMatchObject({ currency: 'JPY' });
@@ -393,7 +393,7 @@ describe('POST /orders', () => {
         ).toMatchObject({ currency: 'USD', total_amount: 2 });
       });
 
-      it("is the service's own default where the products have none", async () => {
+      it('is the default currency of the service if the products have none', async () => {
         const own = await startTestService({ defaultCurrency: 'CHF' });
         const { productIds } = await loadProducts(own, [
           { sku: 'NONE', price: '1' },

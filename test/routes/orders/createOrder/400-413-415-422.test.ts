@@ -11,7 +11,7 @@ describe('POST /orders', () => {
       { partner_name: 'Acme Outdoor', items: [] },
       { items: [] },
       { partner_name: '', customer_reference: 5, items: [] },
-    ])('refuses an order without items, whatever else is wrong with it: %j', async (body) => {
+    ])('rejects an order without items, before any other error: %j', async (body) => {
       await expectRefusal(() => service.api.post('/orders', body), noItems);
     });
 
@@ -82,7 +82,7 @@ describe('POST /orders', () => {
       'application/*',
       'json',
       null,
-    ])('refuses a body of the media type %s', async (contentType) => {
+    ])('rejects a body of the media type %s', async (contentType) => {
       await expectRefusal(() => sendText(text, contentType), unsupported);
     });
 
@@ -239,7 +239,7 @@ describe('POST /orders', () => {
       ['a body that is a number', 5, (body) => [notAnObject(['body'], body)]],
       ['a body that is true', true, (body) => [notAnObject(['body'], body)]],
       ['a body that is null', null, (body) => [notAnObject(['body'], body)]],
-    ])('names what is wrong: %s', async (_, body, entries) => {
+    ])('reports the error: %s', async (_, body, entries) => {
       await expectRefusal(() => service.api.post('/orders', body), {
         status: 422,
         body: { detail: entries(body) },

@@ -20,7 +20,7 @@ describe('POST /orders', () => {
       '',
       '😀',
       '__proto__',
-    ])('refuses a product that does not exist: %j', async (id) => {
+    ])('rejects a product that does not exist: %j', async (id) => {
       await expectRefusal(() => order([{ product_id: id, quantity: 1 }]), {
         status: 404,
         body: { detail: `Product not found: ${id}` },
@@ -105,11 +105,11 @@ describe('POST /orders', () => {
       [['good', 'priceless', 'gone', 'unknown'], 409, 'Product is not available: ', 'priceless'],
       [['good', 'gone', 'priceless'], 409, 'Product is not available: ', 'gone'],
       [['good', 'good', 'good', 'gone'], 409, 'Product is not available: ', 'gone'],
-      // The currencies are compared when every item is known to be orderable.
+      // Currencies are compared after every item is known to be orderable.
       [['good', 'euros', 'unknown'], 404, 'Product not found: ', 'unknown'],
       [['good', 'euros', 'gone'], 409, 'Product is not available: ', 'gone'],
       [['good', 'euros', 'good'], 400, 'Order items must share one currency.', undefined],
-    ])('the first that fails decides, and nothing is stored: %j', async (items, status, text, failing) => {
+    ])('the first rejected item decides, and nothing is stored: %j', async (items, status, text, failing) => {
       const lines = items.map((name) => ({ product_id: id[name], quantity: 1 }));
 
       await expectRefusal(() => order(lines), {

@@ -10,7 +10,7 @@ beforeAll(async () => {
   ({
     productIds: [productId],
   } = await loadProducts(service, [{ sku: 'A', price: '10', currency: 'EUR' }]));
-  // The server decides when transactions conflict; here the reference of an order says so.
+  // The server decides when transactions conflict; here the reference of an order triggers the error.
   await service.db.raw(`
     create function conflict() returns trigger language plpgsql as $$
     begin
@@ -50,14 +50,14 @@ describe('POST /orders', () => {
       expect(await service.db('orders').where('customer_reference', sqlState)).toEqual([]);
     });
 
-    it('leaves the key to the next attempt', async () => {
+    it('leaves the key usable for the next attempt', async () => {
       const headers = { 'idempotency-key': randomUUID() };
       await send('40P01', headers);
 
       expect((await send('order', headers)).status).toBe(201);
     });
 
-    it('is no response to other orders of the batch where one deadlocks', async () => {
+    it('is not returned to other orders of a batch in which one deadlocks', async () => {
       const statuses = await Promise.all(
         ['a', 'b', '40P01', 'c', '40001', 'd'].map(async (text) => (await send(text)).status),
       );
@@ -65,7 +65,7 @@ describe('POST /orders', () => {
       expect(statuses).toEqual([201, 201, 503, 201, 503, 201]);
     });
 
-    it('is the response to the orders behind one that timed out, which are not tried', async () => {
+    it('is returned to the orders behind one that timed out, without an attempt', async () => {
       const create = createOrderBatcher(service.db, 'USD');
       const before = await service.db('orders');
 
@@ -89,6 +89,6 @@ describe('POST /orders', () => {
   });
 });
 
-it('a fault of the database that is no conflict stays 500', async () => {
+it('an error of the database that is not a conflict stays 500', async () => {
   expect((await send('XX000')).status).toBe(500);
 });

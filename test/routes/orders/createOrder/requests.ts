@@ -3,13 +3,13 @@ import { loadProducts } from '../../../support/catalog';
 import { sendRaw } from '../../../support/requests';
 import { startTestService, testKey, type TestService } from '../../../support/service';
 
-/** The service of the test file that imports this. */
+/** The service of the importing test file. */
 export let service: TestService;
 beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Every product of these tests has a sku of its own. */
+/** Each product of these tests has its own sku. */
 export let products = 0;
 export async function load(
   price: string,
@@ -33,17 +33,17 @@ type Items = { product_id: string; quantity: number }[];
 export const orderOf = (items: Items) => ({ partner_name: 'Acme Outdoor', items });
 export const order = (items: Items) => service.api.post('/orders', orderOf(items));
 
-/** Orders what must be accepted. */
+/** Creates an order that must be accepted. */
 export async function ordered(items: Items): Promise<ApiResponse['body']> {
   const { status, body } = await order(items);
   expect({ status, body }).toEqual({ status: 201, body: expect.anything() });
   return body;
 }
 
-/** Sends a text as it is. */
+/** Sends a raw text. */
 export function sendText(text: string | Uint8Array, contentType: string | null = 'application/json') {
   const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType };
-  // A typed array brings no media type of its own.
+  // A typed array implies no media type.
   const body = typeof text === 'string' ? new TextEncoder().encode(text) : text;
   return service.api.send('POST', '/orders', { headers, body });
 }
@@ -59,7 +59,7 @@ export async function sendChunked(chunks: string[]) {
   return { status, body: JSON.parse(text) as unknown };
 }
 
-/** How many orders and lines there are, and the last of them. */
+/** Returns the numbers of orders and items, and the last of them. */
 export async function storedRows(): Promise<unknown> {
   const { rows } = await service.db.raw<{ rows: unknown[] }>(
     `select * from (select count(*) as orders, max(order_id) as last_order from orders) as orders,
@@ -68,7 +68,7 @@ export async function storedRows(): Promise<unknown> {
   return rows[0];
 }
 
-/** Sends what must be refused: checks the answer to the letter, and that nothing of it was stored. */
+/** Sends an order that must be rejected: checks the exact response, and that nothing was stored. */
 export async function expectRefusal(
   send: () => Promise<{ status: number; body: unknown }>,
   expected: { status: number; body: unknown },

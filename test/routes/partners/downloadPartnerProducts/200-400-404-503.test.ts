@@ -32,7 +32,7 @@ const download = (name = 'Acme Outdoor') =>
 
 const storedProducts = () => service.db('products').orderBy('product_id');
 
-/** Loads the file again, compared with every product: no record is known by its digest. @returns the summary */
+/** Loads the file again without digests, so that every product is compared. @returns the summary */
 async function loadAgain(csv: string, partnerName = 'Acme Outdoor'): Promise<unknown> {
   await service.db('digest_blocks').delete();
   const { job } = await service.api.loadFeed(csv, partnerName);
@@ -87,7 +87,7 @@ describe('GET /partners/{partner_name}/products.csv', () => {
 
       const { body } = await download();
 
-      // A word that is not known is a warning, as it was in the first feed.
+      // An unknown value is a warning, as in the first feed.
       await service.db('digest_blocks').delete();
       const { job } = await service.api.loadFeed(body);
       expect(job.summary).toEqual(unchanged(rows.length));
@@ -95,7 +95,7 @@ describe('GET /partners/{partner_name}/products.csv', () => {
       expect((await download()).body).toBe(body);
     });
 
-    it('leaves all products unchanged when it is loaded again, whatever their texts', async () => {
+    it('leaves all products unchanged when it is loaded again, for any texts', async () => {
       const text = fc.string({
         unit: fc.constantFrom('a', '"', ',', ';', '\t', '\n', '\r', ' ', "'", '=', 'é', '|'),
         maxLength: 8,
@@ -135,7 +135,7 @@ describe('GET /partners/{partner_name}/products.csv', () => {
       expect(rows.map(({ sku }) => sku)).toEqual(skus);
     });
 
-    it('is that of the own partner to a limited key', async () => {
+    it('is the file of the own partner for a limited key', async () => {
       await service.api.loadFeed('sku,product_name\nA,A\n');
       await service.api.loadFeed('sku,product_name\nZ,Z\n', 'Zebra');
       const limited = await withStoredKey(service, 'Zebra');
@@ -144,14 +144,14 @@ describe('GET /partners/{partner_name}/products.csv', () => {
       expect(await limited.get('/partners/Acme%20Outdoor/products.csv')).toMatchObject(notFound);
     });
 
-    it('is cut off when the partner is merged into another one meanwhile', async () => {
+    it('is truncated when the partner is merged into another one meanwhile', async () => {
       const long = 'x'.repeat(20_000);
       const rows = Array.from({ length: 900 }, (_, at) => ({ sku: `S${at}`, description: long }));
       await service.api.loadFeed(toCsv(rows));
       await service.api.uploadFeed('sku,product_name\nA,A\n', 'Zebra');
       const url = `${service.url}/partners/Acme%20Outdoor/products.csv`;
       const sent = request(url, { headers: { 'x-api-key': testKey } });
-      // It is not read: what is sent waits in buffers.
+      // The client does not read: the response waits in buffers.
       const [response] = (await once(sent, 'response')) as [IncomingMessage];
 
       await inTransaction(service.db, 'bulk', (trx) => mergePartners(trx, 'Acme Outdoor', 'Zebra'));
@@ -178,7 +178,7 @@ describe('GET /partners/{partner_name}/products.csv', () => {
   });
 
   describe('503', () => {
-    it('is the response when the caller has all its slots for downloads for too long', async () => {
+    it('is returned when the caller has occupied all its slots for downloads for too long', async () => {
       const own = await startTestService({ concurrentDownloads: 1 });
       const rows = Array.from({ length: 900 }, (_, at) => ({
         sku: `S${at}`,

@@ -41,7 +41,7 @@ const storedProducts = (partnerName: string) =>
       'withdrawn_at',
     );
 
-/** Loads a file again, compared with every product: no record is known by its digest. */
+/** Loads a file again without digests, so that every product is compared. */
 async function loadAgain(file: Buffer, partnerName: string, format: string) {
   await service.db('digest_blocks').delete();
   const { job } = await service.api.loadFeed(file, partnerName, { format });
@@ -196,7 +196,7 @@ describe('GET /partners/{partner_name}/products.csv?format=', () => {
       availability: '',
     };
 
-    it('leaves all products unchanged, or is 422, whatever format and products are', async () => {
+    it('leaves all products unchanged, or is 422, for any format and products', async () => {
       const seen = { written: 0, refused: 0 };
       await fc.assert(
         fc.asyncProperty(

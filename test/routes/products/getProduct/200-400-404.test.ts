@@ -154,7 +154,7 @@ describe('GET /products/{product_id}', () => {
       '%F0%9F%98%80',
       '%2500001',
       'x'.repeat(2_000),
-    ])('knows no product %s', async (id) => {
+    ])('does not find the product %s', async (id) => {
       const { status, body } = await service.api.get(`/products/${id}`);
 
       expect(status).toBe(404);

@@ -21,7 +21,7 @@ const notFound = (id: string) => ({ status: 404, body: { detail: `Product ${id} 
 
 describe('GET /products/{product_id}?as_of=', () => {
   describe('200', () => {
-    it('returns the product as it was, from the microsecond of each change on', async () => {
+    it('returns the product as it was, exact to the microsecond of each change', async () => {
       const feed = await uploadFor('Acme Outdoor');
       const { TENT: id } = await writeHistory(service, feed, [
         { at: day(1), write: [{ sku: 'TENT', product_name: 'Tent', price: '189.9', currency: 'EUR' }] },
@@ -73,7 +73,7 @@ describe('GET /products/{product_id}?as_of=', () => {
       expect(await service.api.get(`/products/${id}`)).toMatchObject(notFound(id!));
     });
 
-    it('returns a product as before a change by hand, until a run takes account of it', async () => {
+    it('returns a product as before a manual change, until a run takes it into account', async () => {
       const feed = await uploadFor('By hand');
       const { A: id } = await writeHistory(service, feed, [{ at: day(1), write: [{ sku: 'A' }] }]);
       await service
@@ -132,11 +132,11 @@ describe('GET /products/{product_id}?as_of=', () => {
       expect((await get(id!, day(2))).status).toBe(200);
     });
 
-    it.each(['PR99999', 'PR1', 'x'])('knows no product %s', async (id) => {
+    it.each(['PR99999', 'PR1', 'x'])('does not find the product %s', async (id) => {
       expect(await get(id, day(1))).toMatchObject(notFound(id));
     });
 
-    it('knows no product of another partner than that of the key', async () => {
+    it('does not find a product of another partner than the one of the key', async () => {
       const feed = await uploadFor('Foreign');
       const { A: id } = await writeHistory(service, feed, [{ at: day(1), write: [{ sku: 'A' }] }]);
       const limited = await withStoredKey(service, 'Acme Outdoor');
@@ -146,7 +146,7 @@ describe('GET /products/{product_id}?as_of=', () => {
   });
 
   describe('410', () => {
-    it('says when the history of a product begins that is older', async () => {
+    it('reports the start of the history of an older product', async () => {
       const own = await startTestService();
       const { productIds } = await loadProducts(own, [{ sku: 'A' }] as const);
       await withoutHistory(own, (trx) =>
@@ -165,7 +165,7 @@ describe('GET /products/{product_id}?as_of=', () => {
       expect(await asOf('2026-02-01T00:00:00.000001Z')).toMatchObject({ status: 200, body: { sku: 'A' } });
     });
 
-    it('says when the history begins of a product whose first versions retention has removed', async () => {
+    it('reports the start of the history of a product whose first versions retention has removed', async () => {
       const feed = await uploadFor('Pruned');
       const { A: id, B: other } = await writeHistory(service, feed, [
         { at: day(1), write: [{ sku: 'A', price: '10' }] },
@@ -222,7 +222,7 @@ describe('GET /products/{product_id}?as_of=', () => {
       '2026-03-01T24:00:00Z',
       'now',
       '1',
-    ])('rejects %s, which is no time', async (asOf) => {
+    ])('rejects %s, which is not a time', async (asOf) => {
       expect(await get('PR00001', asOf)).toMatchObject({
         status: 422,
         body: { detail: [{ loc: ['query', 'as_of'], input: asOf }] },

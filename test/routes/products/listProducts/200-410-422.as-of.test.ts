@@ -57,7 +57,7 @@ describe('GET /products?as_of=', () => {
       });
     });
 
-    it('compares the filters with the values of that time', async () => {
+    it('applies the filters to the values of that time', async () => {
       const first = await uploadFor('Filters');
       const second = await uploadFor('Filters');
       await writeHistory(service, first, [
@@ -115,7 +115,7 @@ describe('GET /products?as_of=', () => {
       expect((await listOf({ partner_name: 'Pages', as_of: day(2) })).body.count).toBe(10);
     });
 
-    it('accepts the order that it has, and any product number as cursor', async () => {
+    it('accepts its own order, and any product number as cursor', async () => {
       const feed = await uploadFor('Order');
       await writeHistory(service, feed, [{ at: day(1), write: [{ sku: 'A' }, { sku: 'B' }] }]);
       const query = { partner_name: 'Order', as_of: day(2) };
@@ -149,7 +149,7 @@ describe('GET /products?as_of=', () => {
       expect(await skusOf({ ...query, as_of: day(4), limit: '1', cursor: ids.A! })).toEqual(['B']);
     });
 
-    it('shows the products of merged partners by the times of their changes, whatever their numbers', async () => {
+    it('shows the products of merged partners by the times of their changes, independent of their numbers', async () => {
       const [kept, merged] = [await uploadFor('Kept'), await uploadFor('Merged')];
       await writeHistory(service, kept, [{ at: day(2), write: [{ sku: 'K', price: '1' }] }]);
       await writeHistory(service, kept, [{ at: day(6), write: [{ sku: 'K', price: '2' }] }]);
@@ -181,7 +181,7 @@ describe('GET /products?as_of=', () => {
       expect(await skusOf({ partner_name: 'Unknown', as_of: day(1) })).toEqual([]);
     });
 
-    it('needs no partner_name with the key of a partner, and finds nothing of another one', async () => {
+    it('needs no partner_name with the key of a partner, and finds no product of another one', async () => {
       const feed = await uploadFor('Bound');
       await writeHistory(service, feed, [{ at: day(1), write: [{ sku: 'BOUND' }] }]);
       const limited = await withStoredKey(service, 'Bound');
@@ -209,7 +209,7 @@ describe('GET /products?as_of=', () => {
   });
 
   describe('410', () => {
-    it('says when the history of a partner begins', async () => {
+    it('reports the start of the history of a partner', async () => {
       await uploadFor('Gone');
       for (const as_of of ['2026-02-01T00:00:00Z', '0000-01-01T00:00:00Z']) {
         expect(await listOf({ partner_name: 'Gone', as_of })).toMatchObject({
@@ -220,7 +220,7 @@ describe('GET /products?as_of=', () => {
       expect((await listOf({ partner_name: 'Gone', as_of: '2026-02-01T00:00:00.000001Z' })).status).toBe(200);
     });
 
-    it('is 410 before the time from which on retention has kept all versions of the partner', async () => {
+    it('is 410 before the time from which retention has kept all versions of the partner', async () => {
       const feed = await uploadFor('Pruned');
       await writeHistory(service, feed, [
         { at: day(1), write: [{ sku: 'A' }, { sku: 'B' }] },

@@ -47,7 +47,7 @@ const listed = async (query = ''): Promise<string[]> => {
   return body.items.map((item: { sku: string }) => item.sku);
 };
 
-/** How many pages of tables and indexes the statements touch that a request leads to. */
+/** Returns the number of pages of tables and indexes that the statements of a request read. */
 async function pagesTouched(request: () => Promise<unknown>): Promise<number> {
   const statements: { sql: string; bindings: unknown[] }[] = [];
   const note = (statement: { sql: string; bindings: unknown[] }) => statements.push(statement);
@@ -74,10 +74,10 @@ describe('GET /products during loads', () => {
     'order=asc',
     'partner_name=Acme%20Outdoor',
   ])('does not scan uncommitted products: "%s"', async (query) => {
-    // A partner-led index of another order is as good for the planner while the table is nearly empty.
+    // While the table is nearly empty, the planner rates a partner-led index of another order equally.
     if (query.startsWith('partner_name')) await addProductsOfOthers(1_000);
     const load = await beginLoad('NEW-', 20_000);
-    // As autovacuum would: the plan is that of a table of this size.
+    // As autovacuum would, for a plan that fits the size of the table.
     await service.db.raw('analyze products');
 
     expect(await pagesTouched(() => listed(query))).toBeLessThan(100);
@@ -102,7 +102,7 @@ describe('GET /products during loads', () => {
       const third = await beginLoad('THIRD-', 1);
       await third.query('commit');
       expect(await listed()).toEqual(['THIRD-1', 'SECOND-1', 'FIRST-1', 'SEEN-2', 'SEEN-1']);
-      // The horizon is one row again.
+      // The watermark is one row again.
       expect(await service.db('product_horizons')).toHaveLength(1);
     },
   );
@@ -124,7 +124,7 @@ describe('GET /products during loads', () => {
     ['that of the clock', 'clock_timestamp()'],
     ['a moment ago', "now() - interval '1 millisecond'"],
     ['tomorrow', "now() + interval '1 day'"],
-  ])('shows a product whose time of creation was set by hand to the present: %s', async (_, time) => {
+  ])('returns a product whose creation time was set manually to the present: %s', async (_, time) => {
     const hour = "interval '1 hour'";
     await service.db.raw(`update products set created_at = created_at - ${hour}`);
     await service.db.raw(`update product_horizons set created_at = created_at - ${hour}`);

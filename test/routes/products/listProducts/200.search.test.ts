@@ -79,7 +79,7 @@ describe('GET /products?q=', () => {
     expect(await skus({ q: 'zelt' }, { ...service, api })).toEqual(['TENT-9']);
   });
 
-  it('finds changed words once the change is indexed, and the earlier ones no more', async () => {
+  it('finds changed words after the change is indexed, and no longer finds the earlier ones', async () => {
     const own = await startTestService();
     await loadProducts(own, [{ sku: 'A', product_name: 'Earlier' }]);
     await indexBacklog(own.db);
@@ -91,7 +91,7 @@ describe('GET /products?q=', () => {
     expect(await skus({ q: 'later' }, own)).toEqual(['A']);
   });
 
-  it('pages through words that many products have', async () => {
+  it('pages through frequent words', async () => {
     const own = await startTestService();
     await own.db.raw(`
       insert into partners (partner_name) values ('Many');

@@ -11,7 +11,7 @@ function list(service: TestService, query: Query = {}): Promise<ApiResponse> {
   return service.api.get(`/products?${text}`);
 }
 
-/** The names of the products in a page, in their order. */
+/** The names of the products of a page, in order. */
 async function names(service: TestService, query: Query): Promise<string[]> {
   const { status, body } = await list(service, query);
   expect(status).toBe(200);
@@ -186,7 +186,7 @@ describe('GET /products', () => {
         [{ availability: 'In Stock' }, []],
         [{ availability: 'out_of_stock' }, ['categoryInLowerCase']],
         [{ availability: 'preorder' }, []],
-      ])('%j gives exactly the products with that very text', async (query, expected) => {
+      ])('%j returns exactly the products with this exact text', async (query, expected) => {
         expect(await found(query)).toEqual([...expected].sort());
       });
 
@@ -246,7 +246,7 @@ describe('GET /products', () => {
         'FD0000１',
         'FD99999999999999999999',
         'FD-00001',
-      ])('gives an empty list for the feed_id %j, which is malformed or unknown', async (feedId) => {
+      ])('returns an empty list for the feed_id %j, which is malformed or unknown', async (feedId) => {
         const { status, body } = await list(service, { feed_id: feedId });
 
         expect(status).toBe(200);
@@ -326,20 +326,23 @@ describe('GET /products', () => {
       const sorts = ['product_id', 'created_at', 'product_name', 'brand', 'category', 'price'].flatMap(
         (sort_by) => ['asc', 'desc'].map((order) => [sort_by, order] as const),
       );
-      it.each(sorts)('has a next_cursor exactly if more exist, sorted by %s %s', async (sort_by, order) => {
-        const whole = await skus({ sort_by, order });
+      it.each(sorts)(
+        'has a next_cursor only if more products exist, sorted by %s %s',
+        async (sort_by, order) => {
+          const whole = await skus({ sort_by, order });
 
-        for (const limit of [1, 3, 4, 7]) {
-          const { body } = await list(service, { sort_by, order, limit: String(limit) });
-          expect(body).toEqual({ count: limit, items: expect.any(Array), next_cursor: expect.any(String) });
-          expect(body.items.map((item: { sku: string }) => item.sku).join('')).toBe(whole.slice(0, limit));
-          expect(body.next_cursor).toBe(body.items.at(-1).product_id);
-        }
-        for (const limit of [8, 9, 100]) {
-          const { body } = await list(service, { sort_by, order, limit: String(limit) });
-          expect(body).toEqual({ count: 8, items: expect.any(Array) });
-        }
-      });
+          for (const limit of [1, 3, 4, 7]) {
+            const { body } = await list(service, { sort_by, order, limit: String(limit) });
+            expect(body).toEqual({ count: limit, items: expect.any(Array), next_cursor: expect.any(String) });
+            expect(body.items.map((item: { sku: string }) => item.sku).join('')).toBe(whole.slice(0, limit));
+            expect(body.next_cursor).toBe(body.items.at(-1).product_id);
+          }
+          for (const limit of [8, 9, 100]) {
+            const { body } = await list(service, { sort_by, order, limit: String(limit) });
+            expect(body).toEqual({ count: 8, items: expect.any(Array) });
+          }
+        },
+      );
 
       it('treats an empty cursor as absent, also with a sort without cursors', async () => {
         expect(await skus({ sort_by: 'price', cursor: '' })).toBe('64182573');
@@ -347,7 +350,7 @@ describe('GET /products', () => {
     });
 
     describe('texts longer than their index entries', () => {
-      /** Of four bytes each, and of no pattern: nothing compresses them. */
+      /** Four bytes each, without a pattern, so that they cannot be compressed. */
       const beginning = Array.from({ length: 998 }, (_, at) =>
         String.fromCodePoint(0x20000 + ((at * 7919) % 40_000)),
       ).join('');
@@ -402,7 +405,7 @@ describe('GET /products', () => {
 
     describe('paging', () => {
       let service: TestService;
-      /** By number. Two feeds of 24, each loaded at one moment; the first one counts as loaded later. */
+      /** By number. Two feeds of 24, each loaded at one time; the first one counts as loaded later. */
       let first: string[];
       let second: string[];
       beforeAll(async () => {
@@ -438,7 +441,7 @@ describe('GET /products', () => {
       ];
 
       it.each(walks)('returns each product exactly once over all pages with %j', async (query, ids) => {
-        // Of 48 and of 16: with and without a rest.
+        // Of 48 and of 16: with and without a remainder.
         for (const limit of [5, 8, 16, 47, 48, 49]) {
           expect(await walk(service, { ...query, limit: String(limit) })).toEqual(pagesOf(ids(), limit));
         }
@@ -458,7 +461,7 @@ describe('GET /products', () => {
       });
 
       it('continues after a product that does not match the filters', async () => {
-        // The second product of a feed is a common one; the rare ones before it are one.
+        // The second product of a feed is a frequent one; the rare ones before it are too.
         const rest = rare(first).slice(1);
         expect((await walk(service, { brand: 'rare', order: 'asc' }, first[1])).flat()).toEqual(rest);
         expect((await walk(service, { brand: 'rare', order: 'desc' }, second[1])).flat()).toEqual([
@@ -505,7 +508,7 @@ describe('GET /products', () => {
         const old = await loadProducts(own, [{ sku: 'A' }, { sku: 'B' }, { sku: 'C' }, { sku: 'D' }]);
         const { body: page } = await list(own, { limit: '2' });
         await loadProducts(own, [{ sku: 'E' }, { sku: 'F' }]);
-        // The products of the pages to come change: that is no new creation.
+        // The products of later pages change, which is not a new creation.
         await loadProducts(own, [
           { sku: 'A', brand: 'new' },
           { sku: 'D', brand: 'new' },
@@ -518,7 +521,7 @@ describe('GET /products', () => {
       });
     });
 
-    it('lists the products with a value of all partners, newest first, where the newest partner has some, or none', async () => {
+    it('lists the products with a value of all partners, newest first, even if the newest partner has none', async () => {
       const service = await startTestService();
       const rows = (count: number, branded: readonly number[], brand: string) =>
         Array.from({ length: count }, (_, at) => ({

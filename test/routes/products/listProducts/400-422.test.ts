@@ -49,7 +49,7 @@ describe('GET /products', () => {
       ['cursor=PR00001&cursor=PR00001', invalidCursor],
       ['cursor=garbage&sort_by=product_id', invalidCursor],
       ['cursor=PR1&sort_by=product_id&order=asc', invalidCursor],
-    ])('%s is a wrong value', async (query, detail) => {
+    ])('%s is an invalid value', async (query, detail) => {
       const { status, body } = await list(service, query);
 
       expect(status).toBe(400);

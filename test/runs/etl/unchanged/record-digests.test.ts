@@ -47,7 +47,7 @@ async function forget(partnerName: string): Promise<void> {
     .delete();
 }
 
-/** The partner's products without ids; `feed_id` as its rank among the partner's feeds. */
+/** The partner's products without ids; `feed_id` is its rank among the partner's feeds. */
 async function productsOf(partnerName: string) {
   const { rows } = await service.db.raw(
     `${withProducts}
@@ -60,7 +60,7 @@ async function productsOf(partnerName: string) {
   return rows as Record<string, unknown>[];
 }
 
-/** Result of a run, without what differs between two partners. */
+/** Result of a run, without differences between partners. */
 async function resultOf(jobId: string): Promise<unknown> {
   const { body: job } = await service.api.get(`/jobs/${jobId}`);
   const { body: issues } = await service.api.get(`/jobs/${jobId}/issues?limit=500`);
@@ -71,7 +71,7 @@ async function resultOf(jobId: string): Promise<unknown> {
 }
 
 describe('a partner with stored digests', () => {
-  it('gets the same products, counters and issues as one whose feeds are read anew each time, whatever the bytes', async () => {
+  it('gets the same products, counters and issues as a partner without digests, for any bytes', async () => {
     const anyCsv = fc.oneof(
       anyFeed.map((csv) => Buffer.from(csv)),
       anyBytes,
@@ -114,7 +114,7 @@ describe('a partner with stored digests', () => {
   it('skips unchanged records in the next run', async () => {
     const partner = newPartner();
     const feed = await service.api.loadFeed(`${head}A,Tent,1\nB,Lamp,2\n`, partner);
-    // Changed without the log: the digest still counts as unchanged.
+    // Changed without the log: by its digest, the record still counts as unchanged.
     await service.db.transaction(async (trx) => {
       await trx.raw("set local partner_catalog.keeps_digests = 'on'");
       await trx('products')
@@ -221,7 +221,7 @@ describe('a partner with stored digests', () => {
       await trx('partners').where({ partner_name: partner }).forUpdate().select();
       const first = run(dear);
       await eventually('the first run waits', () => waiting(1));
-      // Its row is unchanged by the digests, which the first run then invalidates.
+      // By the digests, its row is unchanged; then the first run invalidates them.
       const second = run(cheap);
       await eventually('both wait', () => waiting(2));
       return { first, second };
@@ -288,7 +288,7 @@ describe('digests beyond the memory budget', () => {
     });
   }
 
-  it('stage the records of blocks that were not loaded, and delete these blocks when rows were staged', async () => {
+  it('stage the records of blocks that were not loaded, and delete these blocks if rows were staged', async () => {
     const partner = newPartner();
     await service.api.uploadFeed('sku,product_name\nA,B\n', partner);
     const partnerId = await partnerNumber(partner);
@@ -319,7 +319,7 @@ describe('digests beyond the memory budget', () => {
     expect(await blocks()).toEqual([0]);
   });
 
-  it('recognize a record at any position, and once', async () => {
+  it('recognize a record at any position, but only once', async () => {
     const partner = newPartner();
     await service.api.uploadFeed('sku,product_name\nA,B\n', partner);
     const partnerId = await partnerNumber(partner);
@@ -354,7 +354,7 @@ describe('digests beyond the memory budget', () => {
 describe('the digest of a record', () => {
   const header = strictHeader('sku,product_name,price\n');
 
-  it('does not depend on how a file without a format is described, so that those of earlier releases stay valid', () => {
+  it('does not depend on the description of a file without a format, so that digests of earlier releases stay valid', () => {
     const columns = Object.entries(header.positions).sort(([a], [b]) => (a < b ? -1 : 1));
     const lists = [...activeCurrencies, process.versions.unicode];
     const text = JSON.stringify([rulesVersion, lists, ',', columns, 3]);
@@ -374,7 +374,7 @@ describe('the digest of a record', () => {
     expect(digestContext({ ...header })).toEqual(digestContext(header));
   });
 
-  it('changes with the collection that the feed names, and with main if it is named', () => {
+  it('changes with the collection that the feed names, also if it is main', () => {
     const contexts = [
       { isCollectionNamed: false },
       { isCollectionNamed: true },
