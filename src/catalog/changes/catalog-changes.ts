@@ -5,21 +5,20 @@ import { sql } from '../../base/db/sql';
 import { lockWithdrawals } from './partner-lock';
 
 /*
- * Every change of a partner's catalog has a number: a change that is in force later has the greater one. Products carry that
- * of the change that wrote them, and triggers keep them as they were before (see `keep_versions`).
- *
- * A run takes its number under the partner's lock. Single withdrawals do not wait for runs: their numbers lie between that of
- * the last change and that of the run in progress. The lock of the history decides which of them is in force first.
+ * Every change of a partner's catalog has a number: changes that take effect later have greater ones. Products have the number
+ * of the change that wrote them, and triggers keep their earlier versions (see `keep_versions`).
+ * A run takes its number under the partner's lock. Single withdrawals do not wait for runs: their numbers lie between the last
+ * change and the run in progress. The lock of the history decides which of them takes effect first.
  */
 
-/** The change of a partner's catalog that the transaction makes. */
+/** The change of a partner's catalog in the transaction. */
 export interface CatalogChange {
   partnerId: number;
   runId: number;
 }
 
 /**
- * Numbers the change that a run makes. From now on, the products that the transaction updates are kept as changed by it. The
+ * Numbers the change of a run. From now on, products that the transaction updates are kept as changed by it. The
  * caller holds the partner's lock.
  */
 export async function beginRunChange(trx: Knex.Transaction, partnerId: number): Promise<CatalogChange> {
@@ -37,7 +36,7 @@ const nextIdSql = (partnerId: number) => sql`
   end as "runId"
   from (select max(run_id) as last_id from catalog_versions where partner_id = ${partnerId}) as changes`;
 
-/** Numbers the withdrawal of a product that the caller has locked, and the change begins here. */
+/** Numbers the withdrawal of a product that the caller has locked, and begins the change. */
 export async function beginWithdrawal(trx: Knex.Transaction, partnerId: number): Promise<CatalogChange> {
   await takeLock(trx, 'history', partnerId);
   const [row] = await queryRows<{ runId: number }>(trx, nextIdSql(partnerId));
@@ -46,14 +45,14 @@ export async function beginWithdrawal(trx: Knex.Transaction, partnerId: number):
   return change;
 }
 
-/** Makes the triggers keep products as changed by this change. */
+/** Makes the triggers record products as changed by this change. */
 async function keepAs(trx: Knex.Transaction, { runId }: CatalogChange): Promise<void> {
   await queryRows(trx, sql`select set_config('partner_catalog.change', ${String(runId)}, true)`);
 }
 
 /**
- * Puts a change in force now, after all earlier ones of the partner. Call it at the end of the transaction: after a change
- * that withdraws products it locks orders of them out.
+ * Makes a change take effect now, after all earlier ones of the partner. Call it at the end of the transaction: after a change
+ * that withdraws products it blocks orders of them.
  * @param run - the run that makes it; absent for a single withdrawal
  */
 export async function endChange(
@@ -63,7 +62,7 @@ export async function endChange(
   run?: { jobId: number; run: number },
 ): Promise<void> {
   await takeLock(trx, 'history', partnerId);
-  // Before the time is taken: it may wait for orders, and the change is not visible before it has.
+  // Before the time is taken: it may wait for orders, and the change becomes visible after that.
   if (withdraws) await lockWithdrawals(trx, partnerId);
   await changeRows(
     trx,

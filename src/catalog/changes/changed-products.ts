@@ -4,9 +4,8 @@ import { recordProducts } from '../../base/db/layout/product-layout';
 import { sql } from '../../base/db/sql';
 
 /**
- * Records that products of a partner were changed where no trigger fired: the next run reads its whole feed, the search index
+ * Records that products of a partner were changed without triggers. The next run reads its whole feed, the search index
  * reads the products again, and the products are counted. The history does not get such a change.
- *
  * The log entries come first: they wait for nothing. The count waits for the run of the partner.
  */
 export async function recordChangedProducts(trx: Knex.Transaction, partnerId: number): Promise<void> {

@@ -6,14 +6,12 @@ import { sql } from '../../base/db/sql';
 /*
  * The partner's lock: only its holder changes the partner's products, except by manual changes. An advisory lock of the
  * transaction: it writes nothing, and uploads never wait for it.
- *
  * Release 1.2.0 locks the row of the partner instead, and its processes run during an upgrade: so every holder locks the row
- * too, after the advisory lock. The next release does not.
+ * too, after the advisory lock. The next release will not.
  */
 
 /**
  * Locks the partner's products against other runs until the transaction ends.
- *
  * Thus an anti-join finds the new products, and existing ones consume no product id.
  * @returns false when the partner no longer exists
  */
@@ -26,13 +24,13 @@ export async function lockPartner(trx: Knex.Transaction, partnerId: number): Pro
   return rows.length > 0;
 }
 
-/** Acquires the partner's lock without its row, which the caller locks next. Of several partners: by ascending number. */
+/** Acquires the partner's lock without its row, which the caller locks next. Several partners: by ascending number. */
 export async function waitForPartner(trx: Knex.Transaction, partnerId: number): Promise<void> {
   await takeLock(trx, 'partner', partnerId);
 }
 
 /**
- * Waits for orders of the partner's products, and locks further ones out until the transaction ends. A transaction that has
+ * Waits for orders of the partner's products, and blocks further ones until the transaction ends. A transaction that has
  * withdrawn products calls it at its end, and then waits for nothing else: orders wait for its commit, and are refused.
  * Orders lock by the function `products_to_order`.
  */

@@ -1,8 +1,8 @@
 import { raw, sql, type Sql } from '../../base/db/sql';
 
 /**
- * Selects the number of the revert of a run that is in force, as a scalar; null if there is none. Of several completed reverts of
- * a run, all but the last one were reverted; so the last of each counts, and is in force unless its own last one is.
+ * Selects the number of the run's revert that is in force, as a scalar; null if there is none. Of several completed reverts of
+ * a run, all but the last one were reverted: the last one is in force unless its own last revert is.
  */
 export const revertedBySql = (jobId: Sql, run: Sql): Sql => sql`(
   with recursive chain as (

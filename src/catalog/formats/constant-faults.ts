@@ -10,8 +10,7 @@ import type { ShapeError } from '../../base/errors';
 const checkedElsewhere = new Set<string>(['sku', 'currency']);
 
 /**
- * Finds constants with which a run skips every row, by running a row of the constants alone. Parts of another shape than the
- * schema's are passed over.
+ * Finds constants that would make a run skip every row, by running a row of only the constants. Ignores parts of the wrong shape.
  * @param body - a definition as sent, of any shape
  */
 export function constantFaults(body: unknown): ShapeError[] {

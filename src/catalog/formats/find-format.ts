@@ -6,10 +6,10 @@ import type { LoadMode, LoadOptions } from '../../feed-format/load-options';
 import { invalidShape, type ShapeError } from '../../base/errors';
 import { defaultFormatName, findFormatOf, isFormatName } from './formats.repository';
 
-/** The format of an upload, null without one; or the error of the choice. */
+/** The format of an upload, null without one; or the error of the request. */
 export type UploadFormat<Format = FeedFormat | null> = { format: Format } | { error: ShapeError };
 
-/** Tells whether a form has to name its partner before its format is known: some partner has one of that name. */
+/** Tells whether a form must name its partner before its format is known: some partner has a format of this name. */
 export async function dependsOnPartner(db: Database, formatName: string | null): Promise<boolean> {
   const wanted = formatName ?? defaultFormatName;
   return !findBuiltInFormat(wanted) && (await isFormatName(db, wanted));
@@ -27,7 +27,7 @@ async function findNamedFormat(
   );
 }
 
-/** Finds the format of an upload: the one that it names, else the `default` of its partner. */
+/** Finds the format of an upload: the named one, else the `default` of its partner. */
 export async function findUploadFormat(
   db: Database,
   partnerName: string | undefined,

@@ -60,7 +60,7 @@ export function formatOperations(db: Database): FormatHandlers {
     },
 
     replaceFormat: {
-      /** The names in the path, and what a schema cannot say about a definition. */
+      /** Checks the names in the path, and the rules of a definition that no schema can express. */
       rule({ path: { partner_name: partnerName = '', format_name: formatName = '' }, body }) {
         const faults: ShapeError[] = [];
         const partner = parsePartnerName(partnerName);

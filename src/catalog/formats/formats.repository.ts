@@ -15,7 +15,7 @@ export interface FormatRow {
   updated_at: Date;
 }
 
-/** The place of a partner's format in the list. */
+/** Position of a partner's format in the list. */
 export interface FormatPosition {
   partnerName: string;
   formatName: string;
@@ -81,7 +81,7 @@ export async function isFormatName(db: Database, formatName: string): Promise<bo
 }
 
 /**
- * Creates a format, or replaces the one of this name. The caller has locked the partner against removal.
+ * Creates a format, or replaces the partner's format of this name. The caller has locked the partner against removal.
  * @returns whether it is stored: false if the partner has `formatsMax` others
  */
 export async function upsertFormat(
@@ -89,8 +89,8 @@ export async function upsertFormat(
   partnerId: number,
   { name, definition }: FeedFormat,
 ): Promise<boolean> {
-  // Concurrent requests for the partner count one after the other, also while it has no format. They share the lock of its row,
-  // which a removal or a merge of the partner has before any format.
+  // Serializes concurrent requests for the partner, also while it has no format: they share the lock of its row, which a removal or a merge
+  // of the partner acquires before any format.
   await takeLock(trx, 'formats', partnerId);
   const stored = await changeRows(
     trx,

@@ -3,7 +3,7 @@ import type { components } from '../../../generated/openapi';
 /** A reason for attention. */
 export type AttentionReason = components['schemas']['KnownAttentionReason'];
 
-/** The reasons, worst first: the severity of a reason is its place, from 1. */
+/** The reasons, worst first: the severity of a reason is its position, from 1. */
 export const attentionReasons = [
   'last_run_failed',
   'withdrawals_blocked',
@@ -17,10 +17,10 @@ export const attentionReasons = [
   'never_run',
 ] as const satisfies readonly AttentionReason[];
 
-/** Number of failed attempts in a row after which a source is `failing`. */
+/** Number of consecutive failed attempts after which a source is `failing`. */
 export const failingAfter = 5;
 
-/** A reason as it is shown. */
+/** A reason in a response. */
 export interface Attention {
   reason: string;
   /** ISO 8601, UTC. */
@@ -28,7 +28,7 @@ export interface Attention {
   count: number;
 }
 
-/** A reason that came or went, as an event has it. */
+/** A reason that began or ended, in an event. */
 export type AttentionChange = components['schemas']['AttentionChange'];
 
 /** The position of a partner in the order by attention. */
@@ -46,7 +46,7 @@ export function attentionCursor({ worst, partnerName }: AttentionPosition): stri
 const cursorPattern =
   /^(?:(?<reason>[a-z_]+)\/(?<since>\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z)|\/)\/(?<name>[^\0]*)$/su;
 
-/** Parses a cursor. @returns undefined for a text that is none */
+/** Parses a cursor. @returns undefined for a malformed text */
 export function parseAttentionCursor(cursor: string): AttentionPosition | undefined {
   const { reason, since, name } = cursorPattern.exec(cursor)?.groups ?? {};
   if (name === undefined) return undefined;
@@ -56,7 +56,7 @@ export function parseAttentionCursor(cursor: string): AttentionPosition | undefi
   return { worst: { severity, since: since! }, partnerName: name };
 }
 
-/** Tells whether PostgreSQL has this time: of a date that does not exist, `Date` makes another one. */
+/** Tells whether the text is a valid time: `Date` converts a date that does not exist to another one. */
 function isTime(text: string): boolean {
   const time = new Date(text);
   const isDate = !Number.isNaN(time.getTime()) && time.toISOString().slice(0, 19) === text.slice(0, 19);

@@ -11,16 +11,16 @@ import { cancelledReason, repeatedReason } from '../../base/errors';
 /*
  * The reasons for which partners need attention (`KnownAttentionReason` of the document has their meaning). They are computed
  * from feeds, runs, sources and stale partners: at the end of each run and fetch for its partner, and by a periodic check for all
- * partners, a part at a time, for what time brings and what the last release writes.
+ * partners in parts, for reasons that depend on time and for writes of the last release.
  */
 
-/** Newest feeds of a partner that count, and last runs of each: they bound the work at the end of a run. */
+/** Maximum number of newest feeds per partner, and of last runs per feed: bounds the work at the end of a run. */
 const feedsMax = 50;
 const runsMax = 20;
 
 /*
- * `offset 0` keeps the planner from joining whole tables of jobs and runs: each row is found by its index, whatever statistics
- * say.
+ * `offset 0` keeps the planner from joining whole tables of jobs and runs: each row is found by its index, independent of
+ * statistics.
  */
 
 /** The newest feeds with their jobs. `has_run`: they were loaded, or are in progress. */
@@ -47,7 +47,7 @@ const runSql = sql`
     select ${runColumns} from runs where runs.job_id = feed.job_id order by run desc limit ${raw(runsMax)}
   ) as job_run`;
 
-/** The loads that have ended, without attempts that were repeated, and those that a person stopped. */
+/** The loads that have ended, without repeated attempts and loads that a person cancelled. */
 const endedSql = sql`
   select *, row_number() over (partition by partner_id order by finished_at desc, job_id desc, run desc) as place
   from run
@@ -63,7 +63,7 @@ const inForceSql = sql`
     or ${revertedBySql(raw('ended.job_id'), raw('ended.run'))} is null
   )`;
 
-/** The loads, one of each feed: its last run. Files of corrected rows belong to the load before them. */
+/** The last run of each loaded feed. Files of corrected rows belong to the load before them. */
 const loadSql = sql`
   select *, row_number() over (partition by partner_id order by finished_at desc, job_id desc) as load_place,
     lead(processed) over series as processed_before,
@@ -86,7 +86,7 @@ const lastLoadSql = sql`
   ) as corrections
   where load_place = 1`;
 
-/** The last load that says something of prices. An update without their column leaves the question open. */
+/** The last load with information about prices. An update without a price column has none. */
 const pricedSql = sql`
   select distinct on (partner_id) * from in_force
   where not is_correction and prices is not null order by partner_id, finished_at desc, job_id desc, run desc`;
@@ -100,7 +100,7 @@ const failedSql = sql`
   where last.place = 1 and last.status = 'failed' and (completed.place is null or failed.place < completed.place)
   group by partner_id, last.finished_at, last.would_withdraw, last.price_jumps`;
 
-/** Feeds that were uploaded after all that were run; not those that repeat one of them, or cannot be run. */
+/** Feeds that were uploaded after all feeds that were run, except feeds that repeat one of them, or cannot be run. */
 const waitingSql = sql`
   with tried as materialized (
     select *, has_run or job_id in (
@@ -125,7 +125,7 @@ const failingSql = sql`
   where definition ->> 'enabled' = 'true'
     and (failures_in_a_row >= ${raw(failingAfter)} or (failures_in_a_row > 0 and last.status = 'failed'))`;
 
-/** A run that has completed since ends the staleness before the next check for it. */
+/** A run that has completed since ends the staleness before the next check does. */
 const staleSql = sql`
   select stale_partners.partner_id, coalesce(nullif(completed_at, '-infinity'), least(
     (select min(uploaded_at) from feeds where feeds.partner_id = stale_partners.partner_id),
@@ -137,7 +137,7 @@ const staleSql = sql`
     '-infinity'
   )`;
 
-/** All reasons, with when they began as far as that is known. */
+/** All reasons, with the time of their beginning if it is known. */
 const reasonsSql = sql`
   select partner_id,
     case when would_withdraw is null then 'last_run_failed' else 'withdrawals_blocked' end as reason,
@@ -172,8 +172,8 @@ const reasonsSql = sql`
   group by partner_id having min(uploaded_at) <= now() - interval '24 hours'`;
 
 /**
- * Computes the reasons of the partners, and writes and publishes the difference. Two parts for one reason are one: it lasts since
- * the earlier part, and the larger one counts.
+ * Computes the reasons of the partners, and writes and publishes the differences. Two parts for one reason are merged: the reason
+ * has the earlier beginning and the larger count.
  */
 const keepSql = (ids: readonly number[]) => sql`
   with asked as materialized (
@@ -219,19 +219,18 @@ const keepSql = (ids: readonly number[]) => sql`
   `)}`;
 
 /**
- * Locks the reasons of partners until the transaction ends, by ascending number. These locks are the last of a transaction, all of
- * one call: a transaction that acquires them, after any other lock, can only be delayed, by the end of others.
+ * Locks the reasons of partners until the transaction ends, by ascending number. These locks are the last ones of a transaction,
+ * all acquired by one call: they can delay a transaction, but not cause a deadlock.
  */
 const lockReasonsSql = (which: Sql): Sql => sql`
   select partner_id, ${lockSql('attention', raw('partner_id'))}
   from (select partner_id from (${which}) as asked order by partner_id offset 0) as asked`;
 
 /**
- * Keeps the reasons of some partners as their data are now, and publishes partner.attention for those that come and go, but not
- * for removed partners, which have none. Concurrent calls for a partner follow each other.
- *
- * Call it once in the transaction of a change, at its end: what follows must not wait for locks of others.
- * @param which - selects `partner_id`; more than once counts as once
+ * Updates the reasons of some partners from their current data, and publishes partner.attention for reasons that begin or end, but
+ * not for removed partners, which have none. Concurrent calls for a partner are serialized.
+ * Call it once, at the end of the transaction of a change, which must not wait for further locks.
+ * @param which - selects `partner_id`; duplicates count once
  */
 export async function keepAttention(db: Database, which: Sql): Promise<void> {
   const ids = await readPartnerIds(db, lockReasonsSql(which));
@@ -243,25 +242,23 @@ async function readPartnerIds(db: Database, which: Sql): Promise<number[]> {
   return rows.map(({ partner_id }) => partner_id);
 }
 
-/** Selects partners by their numbers. */
 export const allPartners = (partnerIds: readonly number[]): Sql =>
   sql`select unnest(cast(${partnerIds} as bigint[])) as partner_id`;
 
-/** Selects a partner by its number. */
 export const onePartner = (partnerId: number): Sql => allPartners([partnerId]);
 
 /** Selects the partners of jobs. */
 export const partnersOfJobs = (jobIds: readonly number[]): Sql =>
   sql`select partner_id from feeds join validation_jobs using (feed_id) where job_id = any (${jobIds})`;
 
-/** Partners that one transaction checks. */
+/** Number of partners that one transaction checks. */
 const partnersPerBatch = 100;
 
 /**
- * Checks the next partners by number, whose reasons may have changed otherwise, in small transactions. Safe concurrently.
+ * Checks the next partners by number, in small transactions, for changes that no other call has seen. Safe concurrently.
  * @param after - number of the last partner that was checked; 0 at first
  * @param max - number of partners; it is rounded up to a whole batch
- * @returns that of this check; 0 if there are no more
+ * @returns the number of the last partner of this check; 0 if there are no more
  */
 export async function checkAttention(db: Database, after: number, max: number): Promise<number> {
   let last = after;

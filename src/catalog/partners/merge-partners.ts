@@ -37,16 +37,16 @@ const values = [
   'record_offset',
 ];
 
-/** The merged partner, and the one that it is merged into. */
+/** The merged partner, and its target. */
 interface Partners {
   fromId: number;
   intoId: number;
 }
 
-/** Statements by what they change. */
+/** Statements by step. */
 type Steps = Record<string, Sql>;
 
-/** Steps that change products, or read them. */
+/** Steps that change or read products. */
 function productSteps({ fromId, intoId }: Partners): Steps {
   const duplicates = sql`products as kept join products as removed using (sku)
     where kept.partner_id = ${intoId} and removed.partner_id = ${fromId}`;
@@ -60,7 +60,7 @@ function productSteps({ fromId, intoId }: Partners): Steps {
       update order_items set product_id = duplicate.kept_id
       from (select kept.product_id as kept_id, removed.product_id as removed_id from ${duplicates}) as duplicate
       where product_id = removed_id`,
-    // What follows is no change of a catalog.
+    // The following changes are no change of a catalog.
     withoutVersions: sql`set local partner_catalog.change = 'none'`,
     duplicateVersions: sql`
       delete from product_versions
@@ -76,7 +76,7 @@ function productSteps({ fromId, intoId }: Partners): Steps {
 const moveRows = (table: string, { fromId, intoId }: Partners) =>
   sql`update ${raw(table)} set partner_id = ${intoId} where partner_id = ${fromId}`;
 
-/** Moves what the other partner has not by this name: of two, the other partner's stays. */
+/** Moves rows whose name the other partner does not have: for a shared name, the other partner's row stays. */
 const moveNamed = (table: string, name: string, { fromId, intoId }: Partners) => sql`
   update ${raw(table)} as moved set partner_id = ${intoId}
   where partner_id = ${fromId} and not exists (
@@ -94,7 +94,7 @@ const otherSteps = (partners: Partners): Steps => ({
   digests: sql`delete from digest_blocks where partner_id in (${partners.fromId}, ${partners.intoId})`,
   earlierDigests: sql`delete from record_digests where partner_id in (${partners.fromId}, ${partners.intoId})`,
   manualChanges: sql`delete from manual_changes where partner_id = ${partners.fromId}`,
-  // The other partner is judged by the latest run of both.
+  // The latest run of both decides about the other partner.
   staleness: sql`delete from stale_partners where partner_id = ${partners.fromId}`,
   formats: moveNamed('partner_formats', 'format_name', partners),
   sources: moveNamed('sources', 'source_name', partners),
@@ -102,10 +102,10 @@ const otherSteps = (partners: Partners): Steps => ({
   partner: sql`delete from partners where partner_id = ${partners.fromId}`,
 });
 
-/** Where the name of a partner stands, besides in `partners`. */
+/** Tables with the name of a partner, besides `partners`. */
 const namedTables = { orders: 'orders', keys: 'api_keys', webhooks: 'webhook_endpoints' };
 
-/** Merges what belongs to a partner by its number. @returns the number of rows of each step */
+/** Merges rows that belong to a partner by its number. @returns the number of rows of each step */
 async function mergeData(trx: Knex.Transaction, partners: Partners): Promise<Record<string, number>> {
   const { fromId, intoId } = partners;
   const counts: Record<string, number> = {};
@@ -125,12 +125,11 @@ async function mergeData(trx: Knex.Transaction, partners: Partners): Promise<Rec
 
 /**
  * Merges a partner into another: feeds, products, orders, formats, sources, keys and webhooks. Renames it if there is no other.
- *
  * Of two products with one sku, the other partner's stays, with its number. It gets the values that the later feed
- * wrote, as a manual change; order items refer to it. History moves with the products. Holds both partner locks: runs wait, and a run of the merged partner that is in
- * progress fails. Triggers of orders update the sales sums.
+ * wrote, as a manual change; order items refer to it. History moves with the products. Holds both partner locks: runs wait, and a
+ * run of the merged partner that is in progress fails. Triggers of orders update the sales sums.
  * @throws Error for an unknown partner; errors of the database, also after waiting 30 s for runs. The transaction
- *   must then end.
+ * must then end.
  */
 export async function mergePartners(
   trx: Knex.Transaction,
@@ -140,7 +139,7 @@ export async function mergePartners(
   await queryRows(trx, sql`set local lock_timeout = '${raw(lockSeconds)}s'`);
   const known = await trx('partners').whereIn('partner_name', [from, into]).pluck<number[]>('partner_id');
   for (const partnerId of known.toSorted((a, b) => a - b)) await waitForPartner(trx, partnerId);
-  // Uploads for these partners wait too; a partner may have another name since, or none.
+  // Uploads for these partners wait too; a partner may have been renamed or removed since.
   const rows = await queryRows<{ partner_id: number; partner_name: string }>(
     trx,
     sql`select partner_id, partner_name from partners where partner_id = any (${known}) order by partner_id for update`,
@@ -162,7 +161,7 @@ export async function mergePartners(
     );
   const isKnown = fromId !== undefined || merge.orders + merge.keys + merge.webhooks > 0;
   if (!isKnown) throw new Error(`Unknown partner: ${from}.`);
-  // Of both: the reasons of a partner that is gone go with it.
+  // For both: the merged partner's reasons end with it.
   await keepAttention(trx, allPartners(rows.map(({ partner_id }) => partner_id)));
   return merge;
 }

@@ -5,7 +5,7 @@ import { isLongerThan } from '../../feed-format/text';
 const { maxLength: charactersMax, pattern } = document.components.schemas.PartnerName;
 const allowed = new RegExp(pattern, 'u');
 
-/** Names that a path cannot contain: clients take them for steps (RFC 3986, section 5.2.4). */
+/** Names that a path cannot contain: clients interpret them as relative segments (RFC 3986, section 5.2.4). */
 const reservedNames: readonly string[] = ['.', '..'];
 
 /** Returns the error of a reserved name, which the document's pattern admits. @param input - as sent */

@@ -27,7 +27,7 @@ interface PartnerFilter {
   scope: PartnerScope;
   /** The exact name. */
   name?: string;
-  /** The beginning of the name, without regard to case. */
+  /** The beginning of the name, case-insensitive. */
   prefix?: string;
   /** A reason for attention. */
   attention?: AttentionReason;
@@ -55,7 +55,7 @@ export async function getPartnerId(db: Database, sentName: string, scope: Partne
   return partnerId;
 }
 
-/** @throws partner_not_found for another partner than that of the scope */
+/** @throws partner_not_found for a partner outside the scope */
 async function nameInScope(db: Database, sentName: string, scope: PartnerScope): Promise<string> {
   // PostgreSQL has no NUL.
   if (sentName.includes('\0')) throw partnerNotFound();
@@ -65,8 +65,8 @@ async function nameInScope(db: Database, sentName: string, scope: PartnerScope):
 }
 
 /**
- * Lists partners by name. The numbers are sums of a few rows each, which triggers keep. Partners are few: a prefix is
- * compared with the names in their order, without an index of its own.
+ * Lists partners by name. The numbers are sums of a few rows each, which triggers maintain. There are few partners: a prefix is
+ * compared with the names in their order, without an index.
  */
 export async function listPartners(
   db: Database,
@@ -84,8 +84,8 @@ export async function listPartners(
 type RankedPartnerRow = PartnerRow & { severity: number | null; since_text: string | null };
 
 /**
- * Lists partners by their worst reason, by how long it has lasted, and by name; those without a reason follow, by name. The
- * index yields the reasons in this order; partners without one are read only when a page has room for them.
+ * Lists partners by their worst reason, by its duration, and by name; partners without a reason follow, by name. The index has
+ * the reasons in this order; partners without one are read only when a page has room for them.
  */
 export async function listPartnersByAttention(
   db: Database,
@@ -189,7 +189,7 @@ export async function getOrInsertPartner(db: Database, partnerName: string): Pro
   return partner?.partner_id ?? getOrInsertPartner(db, partnerName);
 }
 
-/** Locks the row of a partner against removal until the transaction ends. @returns whether the partner is still there */
+/** Locks the row of a partner against removal until the transaction ends. @returns whether the partner still exists */
 export async function lockAgainstRemoval(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
   const rows = await queryRows(trx, sql`select from partners where partner_id = ${partnerId} for key share`);
   return rows.length > 0;

@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../../base/db/database';
 import { raw, sql, type Sql } from '../../base/db/sql';
 
-/** Selects all stored partner names. @param orders - a relation with those of orders */
+/** Selects all stored partner names. @param orders - a relation with the names in orders */
 const namesSql = (orders: Sql) => sql`
   select partner_name from partners
   union all
@@ -11,10 +11,7 @@ const namesSql = (orders: Sql) => sql`
   union all
   select partner_name from webhook_endpoints`;
 
-/**
- * Resolves a partner name to the stored one: its NFC form (Unicode). A name that was stored in another form earlier is
- * matched exactly.
- */
+/** Resolves a partner name to the stored one: its NFC form (Unicode). An older name that was stored in another form is matched exactly. */
 export async function storedPartnerName(db: Database, name: string): Promise<string> {
   const composed = name.normalize('NFC');
   if (composed === name) return name;

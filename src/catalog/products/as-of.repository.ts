@@ -12,9 +12,9 @@ export interface Moment {
   now: Micros;
   /** Null: unknown. */
   partnerId: number | null;
-  /** The lowest number that a later change of the partner has; the lowest that one can get if there is none. */
+  /** The lowest number of a later change of the partner; without one, the lowest possible number. */
   nextRunId: number;
-  /** From when on all versions of the partner are there. */
+  /** Time from which all versions of the partner exist. */
   begins: Micros;
 }
 
@@ -66,7 +66,7 @@ export async function findProductsAt(
   return (await catalogPages(db)).listAsOf(db, moment, filter, { ...page, withSku });
 }
 
-/** An array of the products that have the sku or had it: only a manual change gives a product another one. */
+/** An array of the products that have or had the sku: only a manual change gives a product another one. */
 async function everWithSku(db: Database, partnerId: number, sku: string): Promise<Sql> {
   const hasSku = sql`(partner_id, sku) = (${partnerId}, ${sku})`;
   const products = await productsFor(db, partnerId, sql`sku = ${sku}`);

@@ -20,7 +20,7 @@ interface AskedTime {
 }
 
 /**
- * Reads at a moment. A replica serves it if it has been up to date since.
+ * Reads at a moment. A replica serves it if it was up to date at that moment.
  * @throws invalid_shape for a moment in the future
  */
 function readAt<T>(
@@ -73,7 +73,7 @@ export interface OrderAsOf {
 }
 
 interface AskedCatalog extends AskedTime, OrderAsOf {
-  /** With the stored name of the partner; its feed is an identifier. */
+  /** With the stored name of the partner; the feed is an identifier. */
   filter: Omit<ProductListing['filter'], 'words'>;
   afterProductId?: number;
   limit: number;

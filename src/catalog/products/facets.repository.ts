@@ -9,7 +9,7 @@ import { allMatches, isListed, toSearch } from './products.search';
 type Facet = components['schemas']['ProductFacet'];
 type FacetField = components['schemas']['ProductFacetField'];
 
-/** The document promises exact counts up to here only, so that counting may stop. */
+/** The document promises exact counts only up to this number: counting may stop there. */
 const countMax = 10_000;
 const facetsMax = 50;
 

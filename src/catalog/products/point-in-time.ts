@@ -9,7 +9,7 @@ export const microsPerDay = 24 * 3600 * 1_000_000;
 const [earliest, latest] = [0, 8_000_000_000_000_000];
 
 /**
- * Parses a time that matches the `PointInTime` of the document. Digits after the microseconds are cut off.
+ * Parses a time that matches the `PointInTime` of the document. Digits after the microseconds are ignored.
  * @returns a time from 1970 to 2223, the nearest one for others
  */
 export function parseMicros(text: string): Micros {

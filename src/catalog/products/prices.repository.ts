@@ -15,11 +15,11 @@ export interface PricePeriod {
   to: Micros | null;
 }
 
-/** What is read: a window of `days` before the current price, or before `now`. */
+/** The window to read: `days` before the current price, or before `now`. */
 interface PriceWindow {
   days: number;
   now: Micros;
-  /** Number of periods that are read, the newest ones. */
+  /** Maximum number of periods to read, the newest ones. */
   newest: number;
 }
 
@@ -27,7 +27,7 @@ interface PeriodRow extends PricePeriod {
   is_twice: boolean;
 }
 
-/** The price of a version: none of a withdrawn product, and no currency without a price. */
+/** The price of a version: null for a withdrawn product; no currency without a price. */
 const state = `
   case
     when withdrawn_at is not null then array[null, null, 'true']
@@ -38,9 +38,9 @@ const state = `
 const timeOf = (run: string) => raw(`(select effective_at from catalog_versions where run_id = ${run})`);
 
 /**
- * Reads the periods of a product's price that touch a window, oldest first. Of a product with very many, these are the newest ones,
- * and before them the one with the lowest price in the current currency, and the oldest one. Only versions of the window are read,
- * and those before it with the price that was in force at its start.
+ * Reads the periods of a product's price that touch a window, oldest first. For a product with very many, these are the newest ones,
+ * and before them the one with the lowest price in the current currency, and the oldest one. Reads only versions of the window,
+ * and earlier ones with the price that was in force at its start.
  */
 export async function findPrices(
   db: Database,
@@ -63,7 +63,7 @@ async function readPeriods(
   const isProduct = sql`(partner_id, product_id) = (${partnerId}, ${productId})`;
   const products = await productsFor(db, partnerId, sql`product_id = ${productId}`);
   const pending = raw(pendingRunId);
-  // Ranges of the primary key: with a condition of a column, the planner may read the versions of all partners by another index.
+  // Ranges of the primary key: for a condition on a column, the planner may read the versions of all partners by another index.
   const place = raw('(partner_id, product_id, until_run_id)');
   const ended = sql`
     select partner_id, product_id, until_run_id, coalesce(run_id, 0) as run_id, created_at, ${raw(state)}

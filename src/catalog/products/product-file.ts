@@ -12,10 +12,10 @@ import { formatId } from '../../base/ids';
 /** Maximum products per statement, fewer if they are large: a slow client holds no connection and no snapshot between them. */
 const batchSize = 200;
 
-/** A product as a file has it. */
+/** A product in the form of a file. */
 type FileRow = Record<ProductColumn, string | null> & { product_id: number };
 
-/** Trailing zeros of a price are those of its column, and are not written. */
+/** Trailing zeros of a price come from the type of its column, and are not written. */
 const columns = productColumns.map((name) => (name === 'price' ? 'trim_scale(price) as price' : name));
 
 const batchSql = (partnerId: number, after: number) =>
@@ -28,16 +28,16 @@ const batchSql = (partnerId: number, after: number) =>
     batchSize,
   );
 
-/** Number of products that an error names. */
+/** Maximum number of products that an error names. */
 const faultsMax = 10;
 
 /**
- * Opens the active products of a partner as a file, by product number. Each batch shows the catalog of its moment. Of a format, all
- * of them are read once before, to find those that it would read back as others. The caller reads the stream or destroys it.
+ * Opens the active products of a partner as a file, by product number. Each batch shows the catalog of its moment. With a format, all
+ * products are read once before, to find values that it cannot express. The caller reads the stream or destroys it.
  * @param format - null: none
  * @param isAborted - whether the client has disconnected
- * @throws invalid_shape naming such products; from the stream: Error when one has become such a product, or the partner was merged
- *   into another one meanwhile, errors of the database
+ * @throws invalid_shape naming such products; from the stream: Error if one has such a value since, or the partner was merged
+ * into another one meanwhile, errors of the database
  */
 export async function openProductFile(
   db: Database,
@@ -99,7 +99,7 @@ async function* writeProducts(
   }
 }
 
-/** What is stored, a file without a format can hold. @throws Error where the format would read another value */
+/** A file without a format can contain all stored values. @throws Error if the format would read another value */
 function cellsOf(writer: FormatWriter, row: FileRow, { strict }: ReadDefinition): string[] {
   if (strict) return writer.cells(row);
   const cells = writer.checkedCells(row);
@@ -121,7 +121,7 @@ async function* readActiveProducts(db: Database, partnerId: number): AsyncGenera
     if (!last || last.found === rows.length) break;
     after = last.product_id;
   }
-  // The products of a merged partner are another's: without an error, the client would take a part for the whole.
+  // The products of a merged partner belong to another one: without an error, the client would not notice the truncation.
   const partner: unknown = await db('partners').where('partner_id', partnerId).first('partner_id');
   if (!partner) throw new Error('The partner was merged into another one during a download.');
 }

@@ -7,21 +7,21 @@ import { parseId } from '../../base/ids';
 import { toPage, type Page } from '../../base/pagination';
 import { findPartnerOfProduct, findVersions, type ProductKey, type VersionRow } from './versions.repository';
 
-/** A product that a request asks for. */
+/** The product of a request. */
 export interface AskedHistory {
   id: string;
   scope: PartnerScope;
   ageSecondsMax: number;
 }
 
-/** A version with what distinguishes it from the version before. */
+/** A version with its differences from the previous one. */
 export interface ProductVersion extends VersionRow {
   changes: VersionChange[];
-  /** Whether the changes contain one by hand. */
+  /** Whether the changes include a manual one. */
   isExternal: boolean;
 }
 
-/** A field that differs from the version before, as texts. */
+/** A field that differs from the previous version, as texts. */
 interface VersionChange {
   field: ProductColumn | 'withdrawn_at';
   before: string | null;
@@ -74,7 +74,7 @@ function toVersion(row: VersionRow, before: VersionRow | undefined): ProductVers
 
 const fields = [...productColumns, 'withdrawn_at'] as const;
 
-/** Compares two versions. Without one before: the values of a new product; none if there may have been one. */
+/** Compares two versions. Without a previous one: the values of a new product; none if there may have been one. */
 function changesBetween(before: VersionRow | undefined, row: VersionRow): VersionChange[] {
   if (!before && row.is_pruned) return [];
   return fields

@@ -13,7 +13,7 @@ interface Lookup {
   ageSecondsMax: number;
 }
 
-/** Two: while PostgreSQL answers one batch, the other is written or read. */
+/** Two: while PostgreSQL executes one batch, the other is written or read. */
 const concurrentBatches = 2;
 
 /** A batch takes PostgreSQL about a millisecond. */
@@ -22,7 +22,7 @@ const lookupsPerBatch = 100;
 const isMissing = (found: Settled<ProductRow | undefined>) => 'result' in found && !found.result;
 
 /**
- * Looks single products up: requests that arrive together share a statement.
+ * Looks up single products: concurrent requests share a statement.
  * @returns a function that throws product_not_found, also for an id of another partner
  */
 export function createProductLookup(

@@ -6,13 +6,13 @@ import { readHistory, type AskedHistory } from './product-history';
 export interface ProductPrices {
   /** The current price; undefined if there is none. */
   current?: PricePeriod;
-  /** The lowest price in the window before the current one; null if none was seen. */
+  /** The lowest price in the window before the current one; null if none is known. */
   lowestPrice: string | null;
-  /** From when on the window is known. */
+  /** Beginning of the known part of the window. */
   observedFrom: Micros;
-  /** Whether all of the window is known. */
+  /** Whether the whole window is known. */
   isComplete: boolean;
-  /** From the start of the window on, newest first. */
+  /** Changes since the start of the window, newest first. */
   changes: PricePeriod[];
 }
 
@@ -30,7 +30,7 @@ export function readPrices(reads: Reads, asked: AskedHistory, days: number): Pro
 /**
  * Finds current and prior price: the lowest one in force at any moment of the `days` before the current price began (Directive
  * 98/6/EC, article 6a). A day has 24 hours. Without a current price, the days end at `now`.
- * @param states - all of the history of a product without gaps, or what `findPrices` reads of it; oldest first
+ * @param states - the whole history of a product without gaps, or the result of `findPrices`; oldest first
  */
 export function pricesOf(states: readonly PricePeriod[], days: number, now: Micros): ProductPrices {
   const periods = mergePeriods(states);
@@ -51,7 +51,7 @@ export function pricesOf(states: readonly PricePeriod[], days: number, now: Micr
   };
 }
 
-/** Merges states that follow each other with the same price. A withdrawn product has none. */
+/** Merges consecutive states with the same price. A withdrawn product has none. */
 function mergePeriods(states: readonly PricePeriod[]): PricePeriod[] {
   const periods: PricePeriod[] = [];
   for (const state of states) {

@@ -11,7 +11,7 @@ import {
   type SortOrder,
 } from './products.repository';
 
-/** As sent by the caller. */
+/** The order in a request, as sent. */
 interface ListingOrder {
   sort_by?: unknown;
   order?: unknown;

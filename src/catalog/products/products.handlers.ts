@@ -161,7 +161,7 @@ export function productOperations(
   };
 }
 
-/** Names what requests share: the answer depends on the partner of the key, the age, and all that was asked. */
+/** Returns the key by which requests share a response: the partner of the key, the age, and the whole query. */
 function keyOf(scope: PartnerScope, ageSecondsMax: number, asked: object): string {
   return JSON.stringify([scope, ageSecondsMax, asked]);
 }
@@ -191,7 +191,7 @@ function toBodyPage(page: Page<ProductRow>): ProductList {
   return toListBody(page, (row) => toBody(row, undefined));
 }
 
-/** @param absent - of fields without a value; lists omit them. Required fields have one. */
+/** @param absent - value of empty fields; lists omit them. Required fields have a value. */
 function toBody(row: ProductRow, absent: null | undefined): Product {
   return {
     product_id: formatId('PR', row.product_id),

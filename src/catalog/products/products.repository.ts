@@ -22,7 +22,7 @@ export interface ProductRow {
   availability: string | null;
   created_at: Date;
   withdrawn_at: Date | null;
-  /** Whether its description is left out, see `withoutExcessSql`; absent: it is not. */
+  /** Whether its description is omitted, see `withoutExcessSql`; absent: it is not. */
   is_cut?: boolean | null;
 }
 
@@ -49,7 +49,7 @@ export interface ProductListing {
   sort: { field: SortField; order: SortOrder };
   /** Start of the page; only for `product_id` and `created_at`. */
   afterProductId?: number;
-  /** When that product was created, a timestamp of PostgreSQL; only for `created_at` of distributed products. */
+  /** Creation time of that product, a timestamp of PostgreSQL; only for `created_at` of distributed products. */
   afterCreatedAt?: string;
   limit: number;
 }
@@ -57,7 +57,7 @@ export interface ProductListing {
 /** The default page size, plus one row. Its statements are prepared. */
 export const usualLimit = 11;
 
-/** The columns of a `ProductRow` that a product has itself. */
+/** The columns of a `ProductRow` that are columns of `products`. */
 export const ownColumns = `
   product_id, feed_id, sku, product_name, description, brand, category, price, currency, availability, created_at,
   withdrawn_at
@@ -66,12 +66,12 @@ export const ownColumns = `
 /** The columns of a `ProductRow`, from a table or query named `products`. */
 export const rowColumns = `${partnerName}, ${ownColumns}`;
 
-/** Rows whose descriptions are read whatever their size, at most 2.9 MB: the default page has no further cost. */
+/** Rows whose descriptions are read regardless of their size, at most 2.9 MB: the default page has no further cost. */
 const wholeRows = 11;
 
 /**
- * Leaves out descriptions from where on they exceed a page: a hundred of the longest are 26 MB. The other columns are short, and
- * the rows all there. Descriptions are measured without being read.
+ * Omits descriptions from the row on where they exceed a page: a hundred of the longest are 26 MB. The other columns are short, and
+ * all rows remain. Descriptions are measured without being read.
  * @param products - a query of at most `limit` rows in their order, with `ownColumns` and the columns `others`
  */
 export function withoutExcessSql(products: Sql, limit: number, others = 'partner_name'): Sql {
@@ -97,13 +97,13 @@ export function toProductPage(rows: readonly ProductRow[], limit: number): Page<
   return toPage(items, limit, ({ product_id }) => formatId('PR', product_id), rows.length);
 }
 
-/** Texts of which even a hundred are far from a page. */
+/** Maximum length of a short text: a hundred of them are far below the limit of a page. */
 const shortCharacters = 1_000;
 
 const jsonBytes = (text: string) =>
   text.length <= shortCharacters ? text.length : Buffer.byteLength(JSON.stringify(text));
 
-/** A product that a caller asks for. */
+/** The product of a request. */
 export interface AskedProduct {
   productId: number;
   scope: PartnerScope;
@@ -111,7 +111,7 @@ export interface AskedProduct {
 
 /**
  * Finds products by number.
- * @returns undefined for those that do not exist for their caller; an error for those on a lost node of Citus
+ * @returns undefined for products that do not exist for their caller; an error for products on a lost node of Citus
  */
 export async function findProducts(
   db: Database,

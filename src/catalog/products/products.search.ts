@@ -7,7 +7,7 @@ import { hasWords, isFoundByWords } from './search-words.repository';
 /** Column or expression with an index of its own, in which it follows the partner. */
 type Key = 'sku' | 'feed_id' | 'price' | 'brand' | 'category' | 'product_name' | 'availability';
 
-/** Characters of the beginning of a long text that the index contains. */
+/** Length of the beginning of a long text in the index, in characters. */
 const indexedCharacters = { category: 600, product_name: 24 };
 
 /** The expressions of the indexes. Prices are compared as integers, ten-thousandths of the currency. */
@@ -21,16 +21,16 @@ const indexedSql: Record<Key, string> = {
   availability: 'availability',
 };
 
-/** Orders that have cursors: an index contains each for all products. */
+/** Orders with cursors: an index over all products exists for each. */
 type RowField = 'created_at' | 'product_id';
 
-/** A field whose order an index contains within a partner only. */
+/** A field with an index of its order only within a partner. */
 export type KeyedField = Exclude<SortField, RowField>;
 
 /** Products with one value of a key. */
 export interface Filter {
   key: Key;
-  /** As the index has it; null selects products without one. */
+  /** The value in the index; null selects products without one. */
   value: Knex.Value;
   /** Further condition, if the index contains only the beginning of the value. */
   exact?: Sql;
@@ -45,14 +45,14 @@ export const isKeyed = (search: Search): search is KeyedSearch =>
   search.sort.field !== 'created_at' && search.sort.field !== 'product_id';
 
 interface SearchBy<Field extends SortField> {
-  /** The only partner, as a scalar subquery; absent: all of them. */
+  /** The only partner, as a scalar subquery; absent: all partners. */
   partner?: Sql;
-  /** The first one finds candidates: the others are less selective, as a rule. */
+  /** The first filter finds candidates: the others are usually less selective. */
   filters: readonly Filter[];
   words?: readonly string[];
   sort: { field: Field; order: SortOrder };
   afterProductId?: number;
-  /** When that product was created; only where products are distributed. */
+  /** Creation time of that product; only where products are distributed. */
   afterCreatedAt?: string;
   limit: number;
   includesWithdrawn: boolean;
@@ -64,7 +64,7 @@ export const isListed = ({ includesWithdrawn }: Pick<Search, 'includesWithdrawn'
 
 export const isActive = 'withdrawn_at is null';
 
-/** The latest creation of products that can be seen, or a later moment: see migration 20261122050000. */
+/** The latest creation of visible products, or a later moment: see migration 20261122050000. */
 const horizon = '(select max(created_at) from product_horizons)';
 
 /** Excludes products of loads in progress, unless a load that began later has committed. */
@@ -136,7 +136,7 @@ export function allMatches({ filters, words }: Search): Sql {
   return allOf([...conditions, ...(words ? [isFoundByWords(words)] : [])]);
 }
 
-/** The condition of a row. To compare a whole text is quicker than to compare the beginning that the index has. */
+/** The condition on a row. Comparing a whole text is faster than comparing the indexed beginning. */
 function ofRow(filter: Filter): Sql {
   const { key, value, exact } = filter;
   if (exact) return exact;
@@ -147,7 +147,7 @@ function ofRow(filter: Filter): Sql {
 const ofValue = ({ key, value }: Filter) =>
   value === null ? raw(`${indexedSql[key]} is null`) : sql`${raw(indexedSql[key])} = ${value}`;
 
-/** The partners to look into. A first load in progress has many keys, and no product that can be seen. */
+/** Selects the partners to look into. A first load in progress has many keys, and no visible product. */
 export function partnersSql({ partner, includesWithdrawn }: Search): Sql {
   if (partner) return sql`select ${partner} as partner_id`;
   if (includesWithdrawn) return raw('select partner_id from partners');
@@ -161,12 +161,12 @@ export function partnersSql({ partner, includesWithdrawn }: Search): Sql {
   `);
 }
 
-/** Whether products are of the only partner, if there is one. */
+/** The condition that products belong to the only partner, if there is one. */
 export function partnerCondition({ partner }: Search): Sql {
   return partner ? sql`partner_id = ${partner}` : raw('true');
 }
 
-/** The same for indexes that begin with the partner: without an only one, all partners are named. */
+/** The same for indexes that begin with the partner: without an only partner, all partners are named. */
 export function ofPartners(search: Search): Sql {
   return search.partner
     ? partnerCondition(search)
@@ -180,8 +180,8 @@ export interface IndexRange {
 }
 
 /**
- * The limit of rows that an index has in order. The planner takes a limit that is a subquery for a tenth of the rows: so the
- * index costs less than to sort them, however many it expects a partner to have.
+ * Limits the rows of an index in its order. For a limit in a subquery, the planner assumes a tenth of the rows: the index then
+ * always costs less than a sort, independent of its estimate for a partner.
  */
 export const firstRows = (rows: number): Sql => raw(`limit (select ${rows})`);
 
@@ -222,8 +222,8 @@ export function orderOf({ sort: { field, order } }: Search): Sql {
 }
 
 /**
- * The products in the orders that have cursors, by time and by number; by number, a feed is a range too. Partner and feed are
- * inequalities and a part of the order: with `partner_id = ?`, the planner may read the index of all partners instead.
+ * The products in the orders with cursors, by time and by number; by number, a feed is a range too. Partner and feed are
+ * inequalities and a part of the order: for `partner_id = ?`, the planner may read the index of all partners instead.
  */
 export function rowRange(search: RowSearch): IndexRange {
   const { partner, filters, sort } = search;
@@ -233,7 +233,7 @@ export function rowRange(search: RowSearch): IndexRange {
   if (field === 'product_id' && feedId !== undefined) within.push(['feed_id', sql`${feedId}`]);
   const cursor = cursorOf(search);
   const [after, from, until] = order === 'asc' ? ['>', '>=', '<='] : ['<', '<=', '>='];
-  // Where the index begins and ends comes first: of an inequality after another one, it reads all that follows.
+  // Start and end of the index range come first: after an inequality, PostgreSQL reads all further entries for another one.
   const conditions = [
     cursor.length > 0 ? compare([...within, ...cursor], after) : compare(within, from),
     compare(within, until),
@@ -249,15 +249,15 @@ export function rowRange(search: RowSearch): IndexRange {
   };
 }
 
-/** By number, it says so in a way that the index by time, of active products only, does not seem to be better. */
+/** By number, the condition is written so that the index by time, of active products only, does not seem better. */
 function isListedIn(search: RowSearch): Sql {
   const isByNumber = search.sort.field === 'product_id' && !search.includesWithdrawn;
   return isByNumber ? raw('num_nulls(withdrawn_at) = 1') : isListed(search);
 }
 
 /**
- * Skips the products of other feeds by their numbers, which the index by time has: those of a feed mostly follow each other. The
- * planner takes a range of times for few rows, so that this index costs less than that by number and a sort.
+ * Skips the products of other feeds by their numbers, which the index by time has: a feed's products are mostly consecutive. For a
+ * range of times, the planner expects few rows, so this index costs less than the index by number and a sort.
  */
 function fromFeed({ partner, sort: { order } }: RowSearch, feedId: Knex.Value): Sql {
   const number = sql`(
@@ -271,7 +271,7 @@ function fromFeed({ partner, sort: { order } }: RowSearch, feedId: Knex.Value): 
 const keysOf = ({ sort: { field } }: Search): [string][] =>
   field === 'created_at' ? [['created_at'], ['product_id']] : [['product_id']];
 
-/** The condition of the products after the cursor's, which may be of another partner than the filters'. */
+/** The condition of the products after the cursor's product, which may belong to a partner outside the filter. */
 export function afterCursor(search: Search): Sql {
   const cursor = cursorOf(search);
   return cursor.length === 0 ? raw('true') : compare(cursor, search.sort.order === 'asc' ? '>' : '<');
@@ -285,7 +285,7 @@ function cursorOf({ sort: { field }, afterProductId }: Search): [string, Sql][] 
   return [...(field === 'created_at' ? [['created_at', time] as [string, Sql]] : []), ['product_id', number]];
 }
 
-/** Compares columns with values, the first ones first; without any, true. */
+/** Compares columns with values, in their order; without any, true. */
 function compare(columns: readonly [string, Sql][], operator: string): Sql {
   if (columns.length === 0) return raw('true');
   const names = columns.map(([name]) => name).join(', ');

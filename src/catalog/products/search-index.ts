@@ -7,26 +7,26 @@ import { inTransaction } from '../../base/db/transaction';
 import type { Log } from '../../base/log';
 import { startPeriodicTask } from '../../base/concurrency/periodic-task';
 
-/** Interval in which the backlog is read: a load is found within 5 s of its commit. */
+/** Interval of reading the backlog: a load is found within 5 s of its commit. */
 const indexMilliseconds = 1_000;
 
-/** Maximum number of products of a transaction, which takes about 0.2 s. */
+/** Maximum number of products per transaction, which takes about 0.2 s. */
 const batchProducts = 2_000;
 
-/** Rows of the backlog that are considered for one batch: manual changes have hardly more than one product each. */
+/** Maximum number of backlog rows per batch: a manual change has hardly more than one product. */
 const batchRows = 500;
 
-/** Stored size of a list of product numbers that counts as a batch: 250 numbers or, compressed, some more. */
+/** Stored size from which a list of product numbers counts as a batch: 250 numbers or, compressed, some more. */
 const largeBytes = 2_000;
 
-/** Partners of a round: each gets one batch, so that a large load delays the others by hardly more than a batch. */
+/** Partners per round, each with one batch: a large load delays the others by hardly more than a batch. */
 const roundPartners = 100;
 
 /** A row of `search_backlog`. */
 interface BacklogRow {
   search_backlog_id: number;
   feed_id: number | null;
-  /** Number of its products; null: the feed's or all of the partner. */
+  /** Number of its products; null: all of the feed or the partner. */
   products: number | null;
 }
 
@@ -50,8 +50,8 @@ export function startSearchIndexer(address: DatabaseAddress, log: Log): { stop()
 }
 
 /**
- * Indexes all logged products, in small transactions. Several processes may do so at the same time; a transaction that is
- * interrupted leaves its part of the backlog to the next.
+ * Indexes all logged products, in small transactions. Safe concurrently in several processes; an interrupted transaction leaves its
+ * part of the backlog to the next.
  * @throws the error of a partner, after a round through the others
  */
 export async function indexBacklog(db: Database, signal?: AbortSignal): Promise<void> {
@@ -70,7 +70,7 @@ export async function indexBacklog(db: Database, signal?: AbortSignal): Promise<
   }
 }
 
-/** Measures the age of the oldest change that is not indexed, in seconds; 0 when all are. */
+/** Measures the age of the oldest unindexed change, in seconds; 0 if there is none. */
 export async function measureSearchLag(db: Database): Promise<number> {
   const [lag] = await queryRows<{ seconds: number }>(
     db,
@@ -80,7 +80,7 @@ export async function measureSearchLag(db: Database): Promise<number> {
   return lag!.seconds;
 }
 
-/** Lists the partners of the backlog; the one that waits longest comes first. */
+/** Lists the partners of the backlog, the longest waiting first. */
 async function listPartners(db: Database): Promise<number[]> {
   const rows = await queryRows<{ partner_id: number }>(
     db,
@@ -91,15 +91,14 @@ async function listPartners(db: Database): Promise<number[]> {
 
 /**
  * Indexes some of the partner's products, unless another process does.
- *
- * The lock comes before the statement that reads the products: of two processes that index a product, the later one reads
+ * The lock precedes the statement that reads the products: of two processes that index a product, the later one reads
  * the newer state.
  * @returns whether there was something to do
  */
 function indexBatch(db: Database, partnerId: number): Promise<boolean> {
   return inTransaction(db, 'bulk', async (trx) => {
     if (!(await tryLock(trx, 'searchIndex', partnerId))) return false;
-    // To count the products of a compressed list takes as long as to index some of them: a large one is a batch of its own.
+    // Counting a compressed list takes as long as indexing some of its products: a large one is a batch of its own.
     const rows = await queryRows<BacklogRow>(
       trx,
       sql`select search_backlog_id, feed_id,
@@ -114,7 +113,7 @@ function indexBatch(db: Database, partnerId: number): Promise<boolean> {
   });
 }
 
-/** Takes rows that name their products, up to the size of a batch, but at least one. */
+/** Takes rows with product numbers, up to the size of a batch, but at least one. */
 function batchOf(rows: BacklogRow[]): number[] {
   let count = 0;
   const isWithin = ({ products }: BacklogRow, at: number) => {
@@ -126,8 +125,8 @@ function batchOf(rows: BacklogRow[]): number[] {
 }
 
 /**
- * Replaces the first row by ones that name its products. One for all products replaces the others too, and names products that are
- * gone. What is logged after the rows were read comes later.
+ * Replaces the first row by rows with product numbers. A row for all products replaces the other rows too, and includes deleted
+ * products. Rows that were logged after the read follow later.
  */
 async function split(trx: Knex.Transaction, partnerId: number, rows: BacklogRow[]): Promise<void> {
   const [{ feed_id: feedId }] = rows as [BacklogRow];
@@ -178,7 +177,7 @@ async function index(trx: Knex.Transaction, partnerId: number, backlogIds: numbe
      on conflict (partner_id, product_id) do update set words = excluded.words
      where product_words.words <> excluded.words`,
   );
-  // Not joined: of a partner that is new to statistics, PostgreSQL would read all products for each.
+  // Not joined: for a partner without statistics, PostgreSQL would read all products for each row.
   await queryRows(
     trx,
     sql`delete from product_words

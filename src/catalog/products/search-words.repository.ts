@@ -29,9 +29,8 @@ export const haveWords = (words: readonly string[]) => sql`words @@ cast(${toQue
 
 /**
  * Returns the condition that a product has these words, for the rows of a scan. A scalar subquery is evaluated for each row:
- * `exists` may become a join, which has another order.
- *
- * The names of its columns make `partner_id` and `product_id` those of the query around it.
+ * `exists` may become a join with another order.
+ * The names of its columns make `partner_id` and `product_id` refer to the outer query.
  */
 export function hasWords(words: readonly string[]): Sql {
   return sql`(

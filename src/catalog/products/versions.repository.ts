@@ -6,10 +6,10 @@ import type { PartnerScope } from '../../base/caller';
 import { microsSql, type Micros } from './point-in-time';
 import type { ProductRow } from './products.repository';
 
-/** The end of a version whose changes by hand no run has taken account of: it is in force in the history. */
+/** The end of a version whose manual changes no run has ended yet: it is in force in the history. */
 export const pendingRunId = '9223372036854775807';
 
-/** The values of a product that a version keeps. */
+/** The values of a product in a version. */
 export const versionColumns = [
   'partner_id',
   'product_id',
@@ -32,9 +32,9 @@ export interface ProductKey {
   productId: number;
 }
 
-/** A product as it was between two changes. `price` is a decimal text without trailing zeros. */
+/** A product between two changes. `price` is a decimal text without trailing zeros. */
 export interface VersionRow extends Omit<ProductRow, 'product_id' | 'partner_name'> {
-  /** The change that began it; 0: it was there when the history began. */
+  /** The change that began it; 0: it existed when the history began. */
   run_id: number;
   /** Inclusive. */
   valid_from: Micros;
@@ -43,9 +43,9 @@ export interface VersionRow extends Omit<ProductRow, 'product_id' | 'partner_nam
   /** The job and the run that began it; null for a single withdrawal, and for change 0. */
   job_id: number | null;
   run: number | null;
-  /** Whether the change that ended it contains a change by hand. */
+  /** Whether the change that ended it includes a manual one. */
   is_external: boolean;
-  /** Whether versions that ended when it began may have been removed; without one before, it may not be the first. */
+  /** Whether versions that ended when it began may have been removed; without a previous one, it may not be the first. */
   is_pruned: boolean;
 }
 
@@ -65,7 +65,7 @@ const columns = raw([...others, price].join(', '));
 /**
  * Reads versions of a product, newest first: the one in force first.
  * @param page - `untilRunId`: only versions that ended with this change or earlier. `limit`: at most as many, or fewer if they are
- *   large, two at least; without it: all of them. `isFirst`: from the first one on
+ * large, two at least; without it: all of them. `isFirst`: from the first one on
  */
 export async function findVersions(
   db: Database,
@@ -76,7 +76,7 @@ export async function findVersions(
 }
 
 /**
- * Repeats a read while it has seen a product twice: a change of a product on a shard may commit between the reads of product and
+ * Repeats a read that has seen a product twice: a change of a product on a shard may commit between the reads of product and
  * versions, and the product is then also the version that it ended.
  */
 export async function readOnce<T>(

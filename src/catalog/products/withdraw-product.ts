@@ -10,7 +10,7 @@ import type { PartnerScope } from '../../base/caller';
 import { findProducts, lockActiveProduct, markWithdrawn, type ProductRow } from './products.repository';
 
 /**
- * Withdraws a product; one that is withdrawn already stays as it is. Orders that are being created with it come first.
+ * Withdraws a product; does nothing if it is withdrawn already. Waits for orders of it that are being created.
  * @throws product_not_found
  */
 export async function withdrawProduct(db: Database, id: string, scope: PartnerScope): Promise<ProductRow> {

@@ -49,7 +49,7 @@ interface Source {
 
 /**
  * Sales by key: the sums, orders after the watermark, and corrections of changed days. Orders are summed per source:
- * PostgreSQL can run that in parallel as long as there are no sums.
+ * PostgreSQL can parallelize that as long as there are no sums.
  */
 function salesFrom(
   { sums, hasPartners, key, value }: Source,

@@ -22,7 +22,6 @@ interface RollUpOutcome {
 
 /**
  * Adds new orders to the sums, and rebuilds wrong sums (of changed days, or all).
- *
  * Safe to call concurrently: one process works, in one transaction. Must not be called in a transaction that has created
  * orders.
  * @param restMilliseconds - minimum time since the last roll-up
@@ -134,7 +133,7 @@ const keepSnapshot = sql`
   update sales_rollup set seen = pg_current_snapshot(), transaction_id = pg_current_xact_id(), rolled_up_at = now()
 `;
 
-/** One statement, so that the stored snapshot sees exactly the orders that it adds. */
+/** One statement: the stored snapshot sees exactly the orders that it adds. */
 function addSalesSql(watermark: Watermark, hasChanges: boolean): Sql {
   const added = tables.map(([table, key]) => sql`${raw(table)}_added as (${addTo(table, key)})`);
   const corrected = sql`, corrected as (

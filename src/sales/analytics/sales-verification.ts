@@ -17,7 +17,7 @@ export interface SalesDifference {
   partner_name: string | null;
   sales_day: string | null;
   currency: string;
-  /** What readers get; null: nothing. Amounts are decimal texts. */
+  /** The sum that readers get; null: none. Amounts are decimal texts. */
   counted_units: number | null;
   counted_sales: string | null;
   /** The sum of the orders; null: no orders. */
@@ -95,9 +95,9 @@ export async function verifySales(db: Database): Promise<SalesDifference[]> {
 }
 
 /**
- * Changes whenever a trigger may have missed a change: row counts of updates and deletes, files of the tables (truncate),
- * triggers (disabled and re-enabled), start of the server (a crash loses the counts), and each minute while a trigger is
- * not enabled `always`.
+ * Fingerprint that changes whenever a trigger may have missed a change: row counts of updates and deletes, files of the tables
+ * (truncate), triggers (disabled and re-enabled), start of the server (a crash loses the counts), and each minute while a trigger
+ * is not enabled `always`.
  */
 const fingerprintSql = sql`
   select md5(concat_ws(' ',

@@ -4,12 +4,10 @@ import { raw, sql, type Sql } from '../../base/db/sql';
 import { inTransaction } from '../../base/db/transaction';
 
 /**
- * The watermark of the sales sums: which orders they contain. Readers add the others.
- *
+ * The watermark of the sales sums: the orders that they contain. Readers add the others.
  * Orders commit in any order, so neither time nor order number can be a watermark. Each order has the id of its
  * transaction, and the sums have the snapshot of the statement that wrote them: they contain exactly the orders that this
- * snapshot sees. Readers see sums, snapshot and orders in one snapshot.
- *
+ * snapshot sees. Readers read sums, snapshot and orders in one snapshot.
  * Triggers record partner and day of all other changes of orders. Readers compute these days from the orders until the
  * next roll-up has rebuilt them.
  */

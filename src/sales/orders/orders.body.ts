@@ -2,11 +2,9 @@ import type { components } from '../../../generated/openapi';
 import { raw, sql, type Sql } from '../../base/db/sql';
 import { writtenJson } from '../../base/exact-json';
 
-/*
- * The JSON of an order, as PostgreSQL writes it for responses of any size: objects of 1,000 items would keep the process busy.
- */
+/* The JSON of an order. PostgreSQL writes it for responses of any size: objects of 1,000 items would block the event loop. */
 
-/** An identifier as `formatId` writes it. */
+/** An identifier in the form of `formatId`. */
 const idSql = (prefix: string, number: string): Sql =>
   raw(`'${prefix}' || lpad(cast(${number} as text), greatest(5, length(cast(${number} as text))), '0')`);
 

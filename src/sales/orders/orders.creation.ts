@@ -15,21 +15,21 @@ import { itemsJsonSql, orderJsonSql } from './orders.body';
 export interface RequestedOrder {
   partnerName: string;
   customerReference: string | null;
-  /** `productId`: undefined for a text that is no id. */
+  /** `productId`: undefined for a malformed id. */
   items: { productId: number | undefined; quantity: number }[];
   /** The partner whose products can be ordered. */
   scope: PartnerScope;
 }
 
-/** The JSON of a created order, or why there is none: the problem of its first item that has one, or of all. */
+/** The JSON of a created order, or the reason for its refusal: the problem of its first faulty item, or of the whole order. */
 export type Creation =
   | { body: string }
   | { problem: 'product_not_found' | 'product_not_available'; itemIndex: number }
   | { problem: 'mixed_currencies' };
 
 /**
- * The common table expressions that make the bodies of orders: from here they are sent, and stored without another round trip.
- * The lists are materialized: PostgreSQL expects one order, and would make all of them again for each.
+ * The common table expressions that make the bodies of orders: they are sent and stored without another round trip.
+ * The lists are materialized: PostgreSQL expects one order, and would compute all of them again for each.
  */
 const createdSql = sql`
   listed as materialized (${itemsJsonSql('new_item')}), created as materialized (
@@ -51,9 +51,9 @@ function givenSql(orders: readonly RequestedOrder[]): Sql {
 }
 
 /**
- * The statement, which is a transaction, that creates orders: it reads their products, decides on each order, and inserts
- * the good ones with their items, so that no order can exist without items. Draws order numbers first: items refer to them.
- * @param opening - common table expressions, among them `given`: the orders
+ * Returns the statement, a transaction of its own, that creates orders. It reads their products, decides on each order, and inserts
+ * accepted orders with their items, so that no order can exist without items. Draws order numbers first: items refer to them.
+ * @param opening - common table expressions, including `given`: the orders
  * @param closing - further ones, which may use `created`, and the query of the result
  */
 function createSql(
@@ -117,14 +117,14 @@ interface CreationRow {
   /** From 1. */
   given_order: number;
   problem: 'product_not_found' | 'product_not_available' | 'mixed_currencies' | null;
-  /** Of the item, from 1 over all orders. */
+  /** Number of the item, from 1 over all orders. */
   problem_position: number;
   body: string;
 }
 
 /**
- * Creates orders at current prices, or refuses them, each on its own: items are checked in the given order, existence before
- * availability, and the first failing one decides. Withdrawals that begin meanwhile wait for the transaction to end.
+ * Creates or refuses each order separately, at current prices. Items are checked in the given order, existence before
+ * availability; the first failing item decides. Withdrawals that begin meanwhile wait for the transaction to end.
  * @param defaultCurrency - the currency of products without one
  * @returns the outcome of each, in the given order
  */
@@ -150,10 +150,10 @@ export async function createOrders(
 }
 
 /**
- * Creates orders as `createOrders` does, once per key: claims the keys, finds stored responses, and stores those of created orders,
- * all in the same statement.
+ * Creates orders as `createOrders` does, once per key: claims the keys, finds stored responses, and stores new responses, all in the
+ * same statement.
  * @param orders - with different keys
- * @returns the outcome of each, in the given order; a claim where another request has the key, or its response is stored
+ * @returns the outcome of each, in the given order; a claim if another request has the key, or its response is stored
  */
 export async function createKeyedOrders(
   db: Database,
@@ -161,7 +161,7 @@ export async function createKeyedOrders(
   defaultCurrency: string,
 ): Promise<(Creation | ClaimRow)[]> {
   const answers = sql`select given_order as request_index, cast(body as json) as body from created`;
-  // The same for the keys that are claimed and without a response.
+  // The same for keys that were claimed now and have no response.
   const statement = createSql(
     orders,
     defaultCurrency,

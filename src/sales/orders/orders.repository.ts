@@ -53,8 +53,8 @@ interface OrderListing {
 }
 
 /**
- * Lists orders, newest first; ties by number, descending. The items of an order are read only while the page has room: those of a
- * hundred large orders take half a second.
+ * Lists orders, newest first; ties by number, descending. Reads the items of an order only while the page has room: for a hundred
+ * large orders they take half a second.
  */
 export async function listOrders(db: Database, listing: OrderListing): Promise<Page<OrderRow>> {
   const { scope, partnerName, afterOrderId, limit } = listing;

@@ -12,7 +12,7 @@ import { createKeyedOrders, createOrders, type Creation } from './orders.creatio
 
 type Order = components['schemas']['Order'];
 
-/** Concurrent batches. With two, which are half as large, Node.js and PostgreSQL take a third longer for each order. */
+/** Concurrent batches. With two, each half as large, Node.js and PostgreSQL take a third longer per order. */
 const orderBatches = 1;
 
 /** Maximum batch size: a task waits little longer than for a statement of its own. */
@@ -28,7 +28,7 @@ interface OrderRequest {
   scope: PartnerScope;
 }
 
-/** Whether the outcome of orders is unknown, and others would fail too. Without a node of Citus, those of other partners' products succeed. */
+/** Whether the outcome of orders is unknown, and further ones would fail too. Without a node of Citus, other partners' orders succeed. */
 const isOutage = (error: unknown) => isDatabaseUnavailable(error) && !isNodeLost(error);
 
 const batchLimits = {
@@ -41,7 +41,7 @@ const batchLimits = {
 };
 
 /**
- * Creates orders at current prices, concurrent ones in one statement. Each succeeds or fails on its own, as `createOrders` says.
+ * Creates orders at current prices, concurrent ones in one statement. Each succeeds or fails separately, as in `createOrders`.
  * @returns a function that throws ordered_product_not_found, product_not_available, invalid_order (mixed currencies)
  */
 export function createOrderBatcher(
@@ -79,7 +79,7 @@ export function createKeyedOrderBatcher(
   return oncePerKey(execute);
 }
 
-/** Creates orders together, or, if the database refuses the statement, one by one, so that only the failing one is rejected. */
+/** Creates orders in one statement; if the database refuses it, one by one, so that only the failing one is rejected. */
 async function createEach<Request, T>(
   requests: Request[],
   create: (requests: Request[]) => Promise<Settled<T>[]>,
@@ -114,7 +114,7 @@ function toRequested<Request extends OrderRequest>(request: Request) {
   return { ...request, items };
 }
 
-/** @throws as `createOrderBatcher` says */
+/** @throws as `createOrderBatcher` */
 function orderOf(creation: Creation, { items }: OrderRequest): Order {
   if ('body' in creation) return parseJson(creation.body) as Order;
   if (creation.problem === 'mixed_currencies') throw mixedCurrencies();

@@ -13,8 +13,8 @@ import {
 import { listOnShards } from './shard-pages';
 
 /**
- * Pages of the catalog, by the order of a search or as they were at a moment. Their statements cannot be one for both layouts: the plain
- * ones join `products` with local tables, or merge indexes in a way that Citus refuses.
+ * Pages of the catalog, by the order of a search or at a moment. The layouts cannot share their statements: the plain ones join
+ * `products` with local tables, or merge indexes in a way that Citus refuses.
  */
 interface CatalogPages {
   list(db: Database, search: Search): Promise<ProductRow[]>;

@@ -5,11 +5,11 @@ import type { Search } from '../products.search';
 import { withNames, type ShardRow } from './shard-rows';
 
 /*
- * The newest products of all partners where Citus distributes `products`. A local table says when which partner got how many
- * products, so that mostly one partner, and one shard, is read.
+ * The newest products of all partners where Citus distributes `products`. A local table has the time and number of each partner's
+ * insertions: usually one partner, and one shard, is read.
  */
 
-/** Insertions that are considered, the newest ones. */
+/** Maximum number of insertions that are considered, the newest ones. */
 const insertionsMax = 16;
 
 interface Insertion {
@@ -21,16 +21,16 @@ interface Insertion {
   products: number;
 }
 
-/** The products of a page, or up to when all shards must be read for it. */
+/** The products of a page; or the time up to which all shards must be read for it. */
 type Newest = { products: ProductRow[] } | { products?: undefined; until: string };
 
-/** Products of one partner among which a page of those with a filter is expected, for each of its rows. */
+/** Number of a partner's products to read for each row of a page with a filter. */
 const readForEach = 100;
 
 /**
- * Reads the newest products up to the cursor, if those that were inserted last fill the page. Without a cursor, up to the last
+ * Reads the newest products up to the cursor, if the last inserted products fill the page. Without a cursor, up to the last
  * insertion: products of loads in progress are not scanned.
- * @param where - further conditions, those of the cursor and of the filters among them
+ * @param where - further conditions, with the cursor and the filters
  */
 export async function readNewest(
   db: Database,
@@ -52,7 +52,7 @@ export async function readNewest(
   const { partnerIds, next } = choosePartners(insertions, isFiltered ? readForEach * limit : limit);
   const [first, ...others] = partnerIds;
   if (isFiltered && others.length > 0) return { until };
-  // A page that reaches the moment of the next insertion may have products of it.
+  // A page that reaches the moment of the next insertion may include its products.
   const isBeforeNext = (createdAt: Date) => next === undefined || createdAt.getTime() > next.getTime();
   if (!isBeforeNext(latest.created_at)) return { until };
   const ofPartners =
@@ -68,7 +68,7 @@ export async function readNewest(
   return isWhole ? { products: withNames(rows, names) } : { until };
 }
 
-/** Chooses the partners that got enough products last. `next`: when another one got some; undefined if all are chosen. */
+/** Chooses the partners with enough recent products. `next`: the latest insertion of another one; undefined if all are chosen. */
 function choosePartners(
   insertions: readonly Insertion[],
   limit: number,

@@ -28,7 +28,7 @@ export interface KnownMoment {
 export interface PageAsOf {
   afterProductId: number;
   limit: number;
-  /** An array of the products that have the sku of the filter or had it. */
+  /** An array of the products that have or had the sku of the filter. */
   withSku?: Sql;
 }
 
@@ -59,7 +59,7 @@ export function listPlainAsOf(
   return queryRows<ProductRow>(db, withoutExcessSql(statement, limit));
 }
 
-/** Maximum number of products that a shard looks at in one statement. */
+/** Maximum number of products that a shard examines in one statement. */
 const partMax = 200_000;
 
 /**
@@ -95,9 +95,9 @@ export async function listShardAsOf(
   }
 }
 
-/** The condition that a change of the partner up to the moment wrote a product last. */
+/** Returns the condition that the last change of a product took effect by the moment. */
 async function begunBefore(db: Database, { partnerId, nextRunId, at }: KnownMoment): Promise<Sql> {
-  // Numbers of partners that were merged are not in the order of their times.
+  // After a merge of partners, numbers of changes are not in the order of their times.
   const statement = sql`
     select run_id from catalog_versions
     where partner_id = ${partnerId} and run_id >= ${nextRunId} and effective_at <= cast(${formatMicros(at)} as timestamptz)`;
@@ -118,7 +118,7 @@ function valuesOf({ includesWithdrawn, ...values }: FilterAsOf, table: string): 
 
 const columns = versionColumns.join(', ');
 
-/** Parts of a statement about the time of a moment: whether a version ended later, and whether what is `in_force` had begun. */
+/** Conditions for the time of a moment: a version ended later (`isLater`), and the row in force had begun (`existed`). */
 function timesOf(at: Micros): { isLater: Sql; existed: Sql } {
   const time = sql`cast(${formatMicros(at)} as timestamptz)`;
   return {
@@ -129,8 +129,8 @@ function timesOf(at: Micros): { isLater: Sql; existed: Sql } {
 }
 
 /**
- * Selects products of a part as they were, by number.
- * @param unchanged - those that match and have not changed since; one that has changed meanwhile also has a version
+ * Selects products of a part at a moment, by number.
+ * @param unchanged - matches that have not changed since; a product that has changed meanwhile also has a version
  */
 function partAt(
   { partnerId, nextRunId, at }: KnownMoment,
@@ -165,10 +165,10 @@ function partAt(
 }
 
 /**
- * Selects products of a partner as they were. For each product, one look-up finds the version that ended next, or else the
- * product itself is in force; both may have begun later. Numbers of changes only narrow that down: those of partners that were
- * merged are not in the order of their times. In the order of the primary key, so that a page reads hardly more
- * products than it has. Deleted products have only versions, of which one is external; they are looked for within the page.
+ * Selects products of a partner at a moment. For each product, one look-up finds the version that ended next, or else the
+ * product itself is in force; both may have begun later. Numbers of changes only narrow the search: after a merge of partners they
+ * are not in the order of their times. In the order of the primary key, so that a page reads hardly more products than it has.
+ * Deleted products have only versions, of which one is external; they are searched within the page.
  */
 export function productsAt(
   { partnerId, nextRunId, at }: KnownMoment,

@@ -25,7 +25,7 @@ export async function readByKey(db: Database, search: KeyedSearch): Promise<Prod
     const rows = await sortFew(db, search);
     if (rows) return rows;
   }
-  // Most prices and names are of few products: one statement finds the page. Most brands and categories are of many.
+  // Few products share a price or name: one statement finds the page. Many share a brand or category.
   const { field } = search.sort;
   if (field === 'price' || field === 'product_name') {
     const { page, boundary } = await readKeys(db, search);
@@ -48,7 +48,7 @@ async function sortFew(db: Database, search: KeyedSearch): Promise<ProductRow[] 
 
 /**
  * The first products, by partner and number, that have the value of the first filter, if `state` says that these are few.
- * @param max - how many they are then; the limit tells the planner
+ * @param max - their maximum number; the limit tells the planner
  */
 function sortFewSql(search: KeyedSearch, max: number): Sql {
   const { where, orderBy } = candidates(search);
@@ -93,7 +93,7 @@ async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRo
   return rows;
 }
 
-/** Rows of each partner's index that `readKeys` reads. If all match, what remains of a longer group of equal keys fills the page. */
+/** Rows of each partner's index that `readKeys` reads. If all match, the rest of a longer group of equal keys fills the page. */
 function rowsOfPartner(search: KeyedSearch): number {
   const { partner, filters, words, limit } = search;
   if (filters.length === 0 && !words) return usualRows(limit);
@@ -104,7 +104,7 @@ const usualRows = (limit: number) => limit + 40;
 
 /**
  * Merges the beginnings of the partners' indexes after a key.
- * @returns the products before the boundary, a key from which on something is missing; null if nothing is
+ * @returns the products before the boundary, the first key with missing products; null if none are missing
  */
 async function readKeys(
   db: Database,
@@ -114,7 +114,7 @@ async function readKeys(
   const { partner, sort } = search;
   const { where, orderBy } = keyedRange(search, after);
   const rows = rowsOfPartner(search);
-  // Others have no product among the first ones.
+  // Further partners have no product among the first ones.
   const partners = usualRows(search.limit);
   const isAscending = sort.order === 'asc';
   const [first, last] = (isAscending ? ['min', 'max'] : ['max', 'min']).map(raw) as [Sql, Sql];
@@ -131,7 +131,7 @@ async function readKeys(
       from (select partner_id from first_key order by key ${order} limit ${raw(partners)}) as partner
       cross join lateral (${inOrder(
         sql`partner_id, product_id, ${raw(sort.field)} as value, ${key}, ${matches(search)} as is_match`,
-        // The limit of all partners is small, and the estimate of a tenth of all products would be compiled first.
+        // The limit of all partners is small. With the estimate of a tenth of all products, the statement would be compiled first.
         partner ? firstRows(rows) : raw(`limit ${rows}`),
       )}) as read
     ), state as materialized (
@@ -151,13 +151,13 @@ async function readKeys(
   return { page: products, boundary: boundary as Knex.Value };
 }
 
-/** Products beside a state of their statement. */
+/** Products with the state of their statement. */
 interface Page {
   state: string | null;
   products: ProductRow[];
 }
 
-/** A product of a page beside the state, the same in all rows, or the state alone. */
+/** A product of a page with the state, which is the same in all rows, or the state alone. */
 type PageRow = { state: string | null } & (ProductRow | { product_id: null });
 
 function hasProduct(row: PageRow): row is { state: string | null } & ProductRow {

@@ -17,19 +17,19 @@ import {
 } from '../products.search';
 
 /**
- * Rows of an order by time or number that are scanned for the matches of a page. They are stored together: a millisecond for ten
- * products, and enough if a fifth of a percent matches.
+ * Number of rows, by time or number, that are scanned for the matches of a page. They are stored together: ten products take a
+ * millisecond, and it is enough if a fifth of a percent matches.
  */
 const scannedRows = (limit: number): number => 8_000 + 150 * limit;
 
-/** Rows of a second scan for a value that more products have: to sort these takes longer. */
+/** Number of rows of a second scan for a value of more products, whose sort takes longer. */
 const manyProducts = 100_000;
 
 /** Pages by time or number. */
 export async function readByRow(db: Database, search: RowSearch): Promise<ProductRow[]> {
   const { filters, words, sort, includesWithdrawn, limit } = search;
   const isRange = !words && filters.every(({ key }) => key === 'feed_id' && sort.field === 'product_id');
-  // The index by time has no withdrawn products, and of a sku there are few.
+  // The index by time has no withdrawn products, and few products share a sku.
   const isScanned = (!includesWithdrawn || sort.field === 'product_id') && filters[0]?.key !== 'sku';
   if (isScanned) {
     const page = await scan(db, search, isRange ? limit : scannedRows(limit));
@@ -44,7 +44,7 @@ export async function readByRow(db: Database, search: RowSearch): Promise<Produc
   return sortMatches(db, search);
 }
 
-/** The table `state`: whether few products have the value of the first filter. Its index counts them, whether or not they can be seen. */
+/** The table `state`: whether few products have the value of the first filter. Its index counts them, also invisible ones. */
 export function isFewSql(search: Search, max: number): Sql {
   const { where, orderBy } = candidates(search);
   const limit = raw(`limit ${max + 1}`);
@@ -66,7 +66,7 @@ async function areFew(db: Database, search: RowSearch, max: number): Promise<boo
   return row!.state;
 }
 
-/** Whether the statements of a search are prepared: those of ordinary first and later pages, of few texts. */
+/** Whether the statements of a search are prepared: only ordinary first and later pages, which have few texts. */
 export const isUsual = ({ filters, words, includesWithdrawn, limit }: Search): boolean =>
   filters.length <= 1 && !words && !includesWithdrawn && limit === usualLimit;
 
@@ -84,8 +84,8 @@ function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow
 }
 
 /**
- * Sorts all products of a condition, which the planner finds as it sees fit: `offset 0` keeps it from an index of the order, which it
- * would read to the end where the matches are not as even as it supposes. Not prepared: it needs the values.
+ * Sorts all products of a condition, with any plan: `offset 0` keeps the planner from an index of the order, which it would read
+ * to the end if the matches are less even than it expects. Not prepared: it needs the values.
  * @param where - by default, all matches of the search
  */
 export function sortMatches(

@@ -9,14 +9,12 @@ import { readByRow, sortMatches } from './plain-by-row';
 /*
  * How a page of a plain catalog is read: by an index in its order; with filters, by a bounded scan of that order for matches; and, if
  * that does not suffice, by a sort of all matches.
- *
  * - By time or number (`plain-by-row.ts`): an index has the order, of all products and of each partner.
  * - By price, brand, category or name (`plain-by-key.ts`): each partner has an index of the order; their beginnings are merged.
- *   Products with equal keys are in no order there: a longer group of them is listed like a filter, by number. If few products have
- *   the value of the first filter, these are sorted instead.
- *
- * The shape of the statements decides their plans, not what the planner believes about partners. Only of the last sort, it decides how
- * the matches are found: see docs/decisions/0059-partner-led-indexes-and-plain-statements.md.
+ * Products with equal keys are unordered there: a longer group of them is listed like a filter, by number. If few products have
+ * the value of the first filter, these are sorted instead.
+ * The shape of the statements decides their plans, not the planner's estimates about partners. It only decides how the last sort
+ * finds the matches: see docs/decisions/0059-plans-by-the-shape-of-a-statement.md.
  */
 
 /** Maximum number of products with the words of a search that are read by their keys and sorted, in about 20 ms. */

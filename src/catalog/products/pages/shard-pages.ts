@@ -19,16 +19,16 @@ import {
 import { hasWords, haveMany, haveWords } from '../search-words.repository';
 
 /*
- * Pages of the catalog where Citus distributes `products`. A page of one partner names it by number, and so reads one shard. A page
- * of all partners is one statement for each shard, whose beginnings the coordinator merges. The indexes are those of a local
- * table, but their plans follow estimates of the nodes.
+ * Pages of the catalog where Citus distributes `products`. A page of one partner names it by number, and reads only its shard. A page
+ * of all partners is one statement for each shard, and the coordinator merges the beginnings. The indexes are as on a local
+ * table, but the nodes' estimates decide the plans.
  */
 
-/** What a statement needs besides the search; read before, because Citus cannot push look-ups in local tables down. */
+/** Values that a statement needs besides the search; read before, because Citus cannot push look-ups in local tables down. */
 interface Extent {
   /** The only partner, if there is one. */
   partner?: ProductOwner;
-  /** The latest creation of products that can be seen, or a later moment; null before the first one. */
+  /** The latest creation of visible products, or a later moment; null before the first one. */
   horizon: string | null;
 }
 
@@ -63,11 +63,11 @@ async function findExtent(db: Database, { partner }: Pick<Search, 'partner'>): P
   return found && { horizon: found.horizon, ...(partner && { partner: found }) };
 }
 
-/** Products with one place in the catalog: those that a statement may return. */
+/** Candidates for a page of the catalog: the products that a statement may return. */
 interface Place {
   search: Search;
   partner?: ProductOwner;
-  /** Besides the partner. */
+  /** Conditions besides the partner. */
   where: readonly Sql[];
 }
 
@@ -114,8 +114,8 @@ const ofPartner = ({ partner_id: partnerId }: ProductOwner) => sql`partner_id = 
 const columns = raw(`partner_id, ${ownColumns}`);
 
 /**
- * Reads the first products in an order that the shards have an index of, or sort. Of one partner, its shard leaves long descriptions
- * out; of all, the coordinator would store the page before.
+ * Reads the first products in an order that the shards have an index for, or sort. For one partner, its shard omits long
+ * descriptions; for all, the coordinator would store the page before.
  */
 function readFlat(db: Database, { partner, where }: Place, orderBy: Sql, limit: number): Promise<ShardRow[]> {
   const condition = allOf(partner ? [ofPartner(partner), ...where] : where);
@@ -132,7 +132,7 @@ const by = ({ sort: { order } }: Search, keys: readonly string[]) =>
 const sortAll = (db: Database, place: Place) =>
   readFlat(db, place, orderOf(place.search), place.search.limit);
 
-/** Sorts the products with words. Of each match, the product is looked up, whatever the shard expects of their number. */
+/** Sorts the products with words. Looks up the product of each match, independent of the shard's estimate. */
 function sortByWords(db: Database, place: Place, words: readonly string[]): Promise<ShardRow[]> {
   const { search, partner, where } = place;
   const ofOne = partner ? ofPartner(partner) : raw('true');
@@ -149,7 +149,7 @@ function sortByWords(db: Database, place: Place, words: readonly string[]): Prom
 }
 
 /**
- * Reads the first products in an order that the shards have an index of for each partner. Of all partners, each shard merges the
+ * Reads the first products in an order that the shards have an index for, per partner. For all partners, each shard merges the
  * beginnings of its partners' indexes.
  */
 function readMerged(
@@ -169,10 +169,10 @@ function readMerged(
   return queryRows<ShardRow>(db, statement);
 }
 
-/** Fields of which many products have the same value: a page takes several statements. */
+/** Fields whose values many products share: a page takes several statements. */
 const isOfGroups = (field: KeyedField) => field === 'brand' || field === 'category';
 
-/** Runs statements that must agree about each product. A node has one snapshot for all of them, as it has one connection. */
+/** Runs statements that must agree about each product. A node uses one connection for them, and so one snapshot. */
 function inShardSnapshot<T>(db: Database, read: (trx: Database) => Promise<T>): Promise<T> {
   return inSnapshot(db, async (trx) => {
     await queryRows(trx, raw('set local citus.max_adaptive_executor_pool_size = 1'));
@@ -201,12 +201,12 @@ async function readKeyed(db: Database, place: Place, field: KeyedField): Promise
   return rows;
 }
 
-/** The order of a key with all of its value: the index contains the beginning of long texts. */
+/** The order of a key with its complete value: the index contains the beginning of long texts. */
 const keyOrder = (field: KeyedField) => [...new Set([keySql(field), field]), 'product_id'];
 
 /**
- * Reads a page of a field of which many products have the same value. The keys of the page come first: of the last one's products,
- * only the first ones by number are read.
+ * Reads a page by a field whose values many products share. Reads the keys of the page first; of the last key's products, only the
+ * first ones by number.
  */
 async function readGroups(db: Database, place: Place, field: KeyedField): Promise<ShardRow[]> {
   const { search } = place;

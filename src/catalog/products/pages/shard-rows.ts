@@ -2,10 +2,10 @@ import { queryRows, type Database } from '../../../base/db/database';
 import { sql } from '../../../base/db/sql';
 import type { ProductRow } from '../products.repository';
 
-/** A product as its shard has it. */
+/** A product in the form of its shard. */
 export type ShardRow = Omit<ProductRow, 'partner_name'> & { partner_id: number };
 
-/** Reads the names of partners, and adds them. */
+/** Reads the names of the partners, and adds them to the rows. */
 export async function namePartners(db: Database, rows: readonly ShardRow[]): Promise<ProductRow[]> {
   if (rows.length === 0) return [];
   const partnerIds = [...new Set(rows.map(({ partner_id }) => partner_id))];
@@ -17,7 +17,7 @@ export async function namePartners(db: Database, rows: readonly ShardRow[]): Pro
   return withNames(rows, new Map(partners.map(({ partner_id, partner_name }) => [partner_id, partner_name])));
 }
 
-/** Adds the names of partners. A product whose partner was merged into another one since is left out. */
+/** Adds the names of partners. Omits a product whose partner was merged since. */
 export const withNames = (
   rows: readonly ShardRow[],
   names: ReadonlyMap<number, string | null>,
