@@ -102,7 +102,7 @@ async function retryLater(
   const backoff =
     delivery.event_type === 'webhook.ping' ? undefined : webhookRetries.backoffSeconds[delivery.attempts - 1];
   if (backoff === undefined) return discard(delivery, lastResult, context);
-  // With jitter: what failed together is not retried together.
+  // With jitter, so that concurrent failures are not retried together.
   const seconds = backoff * (1 + Math.random() / 5);
   await rescheduleDelivery(context.db, delivery, { seconds, lastResult });
 }
@@ -135,7 +135,7 @@ export async function recordDiscarded(
   }
 }
 
-/** Whether the event was accepted, and the status or the error as text. */
+/** Returns whether the event was accepted, and the status or the error as text. */
 async function resultOf(sending: () => Promise<number>): Promise<{ isAccepted: boolean; result: string }> {
   try {
     const status = await sending();

@@ -6,12 +6,12 @@ import type { DeliveryOutcome } from './outcomes.repository';
 
 export const deliveriesPerEndpoint = 3;
 
-/** A due event of a paused endpoint is discarded at this age: it has no attempts that could be counted. */
+/** Age at which a due event of a paused endpoint is discarded: it has no attempts to count. */
 export const webhookAgeMilliseconds = 36 * 3600 * 1000;
 
-/** Longer than any attempt: the worker of an expired lease is dead, and another one makes the next attempt. */
+/** Longer than any attempt: the worker of an expired lease is considered dead, and another one makes the next attempt. */
 const leaseMilliseconds = 60_000;
-/** Deliveries that one statement discards, within a second: an endpoint can have hundreds of thousands. */
+/** Maximum number of deliveries that one statement discards, within a second: an endpoint can have hundreds of thousands. */
 export const discardedPerStatement = 5_000;
 
 export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'failures_in_a_row'> {
@@ -22,16 +22,15 @@ export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'f
   happened_at: Date;
   /** The input of `describeEvent`. */
   content: unknown;
-  /** Attempts begun, this one included. */
+  /** Attempts begun, including this one. */
   attempts: number;
 }
 
 /**
- * Claims due deliveries, up to `deliveriesPerEndpoint` in progress for an endpoint in all processes, one while it is failing. What is in
- * progress for an endpoint counts: the first one of each comes first, and of these the endpoint that was served the longest ago.
- * Slow endpoints have slots of their own. Of an endpoint, what is due for the longest comes first, by the index alone: a replay
- * makes many due at once. Two workers can select the same rows: the second one sees, when it has the row lock, that the row is no
- * longer due.
+ * Claims due deliveries, at most `deliveriesPerEndpoint` in progress per endpoint in all processes, one while it is failing. First one
+ * delivery per endpoint, counting deliveries in progress; among these, the endpoint that was served the longest ago. Slow endpoints
+ * have separate slots. Within an endpoint, the longest due comes first, by the index alone: a replay makes many due at once. Two
+ * workers can select the same rows: the second one sees, when it has the row lock, that the row is no longer due.
  */
 const claimSql = ({ max, slowMax = 0, served = new Map() }: ClaimLimits): Sql => sql`
   with endpoint as materialized (
@@ -69,12 +68,12 @@ const claimSql = ({ max, slowMax = 0, served = new Map() }: ClaimLimits): Sql =>
   returning delivery.webhook_delivery_id, delivery.webhook_endpoint_id, message_id, event_type, happened_at, content, attempts,
     url, secret, failures_in_a_row`;
 
-/** How many deliveries to claim. */
+/** Limits of a claim. */
 export interface ClaimLimits {
   max: number;
-  /** For endpoints that respond slowly; default: none. */
+  /** Maximum number for slow endpoints; default: none. */
   slowMax?: number;
-  /** The endpoints that were served before, the longest ago first, and whether each responds slowly. */
+  /** Recently served endpoints, the longest ago first, and whether each responds slowly. */
   served?: ReadonlyMap<number, boolean>;
 }
 
@@ -107,7 +106,7 @@ export async function endDelivery(
   );
 }
 
-/** Reschedules a delivery that failed, `seconds` from now. */
+/** Reschedules a failed delivery, `seconds` from now. */
 export async function rescheduleDelivery(
   db: Database,
   claim: Claim,
@@ -131,8 +130,8 @@ export async function releaseDelivery(db: Database, claim: Claim): Promise<void>
 }
 
 /**
- * Counts the deliveries, and measures how long the oldest one that is due has waited for its attempt; 0 when none waits. The time
- * for which an endpoint is paused does not count.
+ * Counts the deliveries, and measures the wait of the oldest due one; 0 if none waits. The time of an endpoint's pause does not
+ * count.
  */
 export async function measureDeliveries(db: Database): Promise<{ count: number; oldestSeconds: number }> {
   const [row] = await queryRows<{ count: number; oldestSeconds: number }>(
@@ -155,7 +154,7 @@ interface UnwantedDeliveries {
   isPaused: boolean;
 }
 
-/** Lists the disabled, removed and paused endpoints that have deliveries: reads one entry of the index for each endpoint. */
+/** Lists the disabled, removed and paused endpoints with deliveries: reads one entry of the index per endpoint. */
 export function listUnwantedDeliveries(db: Database): Promise<UnwantedDeliveries[]> {
   return queryRows<UnwantedDeliveries>(
     db,
@@ -176,7 +175,7 @@ export function listUnwantedDeliveries(db: Database): Promise<UnwantedDeliveries
 
 /**
  * Discards some deliveries of an endpoint if it is disabled, or deletes them if it is removed. Skips locked ones.
- * @returns how many
+ * @returns their number
  */
 export async function dropDeliveries(db: Database, endpointId: number): Promise<number> {
   const [row] = await queryRows<{ count: number }>(

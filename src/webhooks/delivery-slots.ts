@@ -1,15 +1,15 @@
 import type { ClaimLimits } from './deliveries.repository';
 
-/** Concurrent deliveries of a process that have begun within the last second. */
+/** Maximum number of concurrent deliveries of a process that began within the last second. */
 export const concurrentDeliveries = 12;
 
-/** Concurrent slow deliveries of a process: each is a connection that waits. */
+/** Maximum number of concurrent slow deliveries of a process: each is a waiting connection. */
 export const concurrentSlowDeliveries = 60;
 
 /** A delivery that takes longer is slow. Most receivers respond within a few round trips. */
 export const slowDeliveryMilliseconds = 1_000;
 
-/** Endpoints that are remembered; one that is forgotten counts as quick again. */
+/** Maximum number of remembered endpoints; a forgotten one counts as fast again. */
 const endpointsMax = 5_000;
 
 /** A delivery in progress. */
@@ -20,19 +20,18 @@ interface Slot {
 }
 
 /**
- * The slots of a process for deliveries, so that no number of slow receivers delays the others.
- *
- * A delivery has one of `concurrentDeliveries` for a second. One that takes longer leaves it to others and counts among the
- * `concurrentSlowDeliveries`, which it may exceed. An endpoint whose last delivery was slow gets its next ones only there.
+ * The slots of a process for deliveries: slow receivers never delay others.
+ * A delivery has one of `concurrentDeliveries` for a second. A longer one releases it, and counts among the
+ * `concurrentSlowDeliveries`, which it may exceed. After a slow delivery, an endpoint gets its next ones only there.
  */
 export class DeliverySlots {
   private readonly taken = new Set<Slot>();
-  /** The endpoints in the order in which they were served, and whether each is slow. */
+  /** The endpoints in the order of their last delivery, and whether each is slow. */
   private readonly served = new Map<number, boolean>();
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
-  /** Returns what may be claimed now; undefined if nothing. */
+  /** Returns the limits of a claim now; undefined if no slot is free. */
   free(): Required<ClaimLimits> | undefined {
     for (const slot of this.taken) {
       if (!slot.isSlow && this.hasLasted(slot)) {
@@ -46,7 +45,7 @@ export class DeliverySlots {
     return max + slowMax === 0 ? undefined : { max, slowMax, served: this.served };
   }
 
-  /** Takes a slot for a claimed delivery. @returns frees it */
+  /** Takes a slot for a claimed delivery. @returns function that frees it */
   take(endpointId: number): () => void {
     const slot = { endpointId, startedAt: this.now(), isSlow: this.served.get(endpointId) ?? false };
     this.taken.add(slot);

@@ -3,10 +3,10 @@ import { sql } from '../base/db/sql';
 import type { EventType } from '../base/db/outbox';
 import type { PartnerScope } from '../base/caller';
 
-/** When a failing endpoint is paused: its attempts would occupy the slots of others. The pause doubles each time. */
+/** Pause of a failing endpoint: its attempts would occupy slots of other endpoints. It doubles each time. */
 export const webhookPause = { pauseAfterFailures: 3, pauseSeconds: 30, pauseSecondsMax: 600 };
 
-/** An endpoint without a delivered event for this long is dead: longer than a weekend with a holiday. */
+/** Time without a delivered event after which an endpoint is disabled: longer than a weekend with a holiday. */
 export const webhookDeadMilliseconds = 5 * 24 * 3600 * 1000;
 
 export interface EndpointRow {
@@ -21,14 +21,14 @@ export interface EndpointRow {
   disabled_at: Date | null;
   /** null: the operator disabled it. */
   disabled_reason: string | null;
-  /** Since the last delivered event. */
+  /** Consecutive failures since the last delivered event. */
   failures_in_a_row: number;
-  /** The first of them. */
+  /** Time of the first of them. */
   failing_since: Date | null;
   paused_until: Date | null;
   failed_at: Date | null;
   failure_reason: string | null;
-  /** Discarded events; the name of the column is that of release 1.2.0. */
+  /** Discarded events; the column has its name from release 1.2.0. */
   given_up: number;
 }
 
@@ -43,7 +43,7 @@ export async function insertEndpoint(
 
 /** Endpoints after the number `after`, at most `limit`; by default all. */
 interface EndpointPage {
-  /** Only those of the partner; null: all. */
+  /** Only endpoints of the partner; null: all. */
   scope?: PartnerScope;
   after?: number;
   limit?: number;
@@ -120,8 +120,8 @@ export async function recordSuccess(db: Database, endpointId: number): Promise<v
 }
 
 /**
- * Records a failed attempt, and pauses the endpoint after some in a row; unless another transaction has locked it, for which the
- * few connections of the queue must not wait.
+ * Records a failed attempt, and pauses the endpoint after some consecutive ones. Does nothing if another transaction has locked it:
+ * the few connections of the queue must not wait.
  */
 export async function recordFailure(db: Database, endpointId: number, reason: string): Promise<void> {
   const { pauseAfterFailures, pauseSeconds, pauseSecondsMax } = webhookPause;

@@ -52,7 +52,7 @@ export async function describeEvent(
     case 'feed.uploaded': {
       const row = content as EventContent[typeof type];
       const data = feedBody({
-        // An event of release 1.2.0 lacks them.
+        // Absent in an event of release 1.2.0.
         ...{ mode: 'upsert', collection: 'main', is_collection_named: false },
         ...{ format_name: null, max_skipped_percent: null, max_price_jump_percent: null },
         ...row,
@@ -99,7 +99,7 @@ export async function describeEvent(
     }
     case 'partner.stale': {
       const row = content as EventContent[typeof type];
-      // An event of release 1.2.0 lacks its attention.
+      // Absent in an event of release 1.2.0.
       const attention = row.attention ?? [];
       const partner = partnerBody({ ...row, attention, last_completed_at: timeOf(row.last_completed_at) });
       return { type, timestamp: happenedAt, data: partner };
@@ -109,7 +109,7 @@ export async function describeEvent(
       return { type, timestamp: happenedAt, data: { ...row, since: new Date(row.since).toISOString() } };
     }
     case 'order.created': {
-      // Read at delivery: orders can be large, and nothing of them changes but a reference that is erased.
+      // Read at delivery: orders can be large, and they never change except for an erased reference.
       const { order_id: orderId } = content as EventContent[typeof type];
       const order = await findOrder(db, orderId, null);
       return order ? { type, timestamp: happenedAt, data: orderBody(order) } : null;

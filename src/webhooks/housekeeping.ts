@@ -38,8 +38,8 @@ export function startWebhookHousekeeping(
 }
 
 /**
- * Discards deliveries of disabled and removed endpoints, and old ones of paused endpoints: a batch of each endpoint in turn.
- * An endpoint that fails delays no other. Safe concurrently.
+ * Discards deliveries of disabled and removed endpoints, and old ones of paused endpoints: in turn, a batch of each endpoint.
+ * A failing endpoint delays no other. Safe concurrently.
  */
 export async function discardDeliveries(context: HousekeepingContext, signal?: AbortSignal): Promise<void> {
   const { db, log } = context;

@@ -2,7 +2,7 @@ import { changeRows, queryRows, type Database } from '../base/db/database';
 import { sql } from '../base/db/sql';
 import type { EventType } from '../base/db/outbox';
 
-/** For how many days an ended delivery can be listed and replayed. */
+/** Days for which an ended delivery can be listed and replayed. */
 export const webhookOutcomeDays = 7;
 const removedPerStatement = 5_000;
 
@@ -58,7 +58,7 @@ export async function listDeliveries(
   );
 }
 
-/** Finds when the event of a message happened, as text in full precision; undefined when there is no such message. */
+/** Finds the time of a message's event, as text in full precision; undefined if there is no such message. */
 async function findDeliveryPosition(
   db: Database,
   endpointId: number,
@@ -78,7 +78,7 @@ async function findDeliveryPosition(
 /**
  * Makes ended deliveries due again with the same message ids. It moves them to the queue: concurrent and repeated replays
  * deliver a pending event once.
- * @returns how many
+ * @returns their number
  */
 export function replayDeliveries(
   db: Database,
@@ -110,7 +110,7 @@ export async function insertPing(db: Database, endpointId: number): Promise<stri
   return row!.message_id;
 }
 
-/** Finds an ended delivery; null while it is pending, and where there is none. */
+/** Finds an ended delivery; null if it is pending, or does not exist. */
 export async function findOutcome(
   db: Database,
   endpointId: number,

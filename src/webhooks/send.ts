@@ -8,7 +8,7 @@ export const webhookLimits = {
   /** Timeout, DNS and connection included: Standard Webhooks recommends 15 to 30 s. */
   requestMilliseconds: 15_000,
 
-  /** Only the status is used; a response body is discarded, and cut beyond this size. */
+  /** Only the status code is used; the response body is discarded, and cut beyond this size. */
   responseBytesMax: 16 * 1024,
 };
 
@@ -45,7 +45,7 @@ export function send(
       url,
       {
         method: 'POST',
-        // A new connection: its address is the one that was checked.
+        // A new connection: its address is the checked one.
         agent: false,
         ...(!privateAddresses && { lookup: lookUpPublic }),
         signal,

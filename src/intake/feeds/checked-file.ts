@@ -9,9 +9,9 @@ import { trimText } from '../../feed-format/text';
 import { isGzipName, MalformedGzip, unpack } from '../../feed-format/read/unpack';
 import { fileTooLarge, invalidFeedFile, invalidShape, ServiceError } from '../../base/errors';
 
-/** How a file is checked. */
+/** Options of the checks of a file. */
 interface FileChecks {
-  /** `undecided`: all bytes are accepted, and the problem is that of a file without a format. */
+  /** `undecided`: all bytes are accepted, and `problem` is the problem of a file without a format. */
   definition: ReadDefinition | 'undecided';
   mode: LoadMode;
   fileName: string;
@@ -55,14 +55,14 @@ export class CheckedFile {
   }
 
   /**
-   * Yields the bytes of the file as they are sent, from where its header is valid. Reads a file with a problem to its end, and
-   * throws it then, so that the store discards the object; while the format is undecided, never.
+   * Yields the bytes of the file as sent, once its header is valid. Reads a file with a problem to its end, and then throws the
+   * problem, so that the store discards the object; never while the format is undecided.
    * @throws invalid_feed_file and invalid_shape at the end, too_large at once; errors of `content`
    */
   async *accepted(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer, undefined> {
     const acceptsAll = this.checks.definition === 'undecided';
     const isNamedGzip = isGzipName(this.checks.fileName);
-    /** Bytes that the checks have read, and the store has not. */
+    /** Bytes that the checks have read, but the store has not. */
     const pending = new KeptBytes();
     const source = this.measured(content, pending);
     try {
@@ -85,7 +85,7 @@ export class CheckedFile {
       const rest = pending.take();
       if (rest.length > 0) yield rest;
     } finally {
-      // Not awaited: the unpacker may have asked for a chunk that the client has not sent.
+      // Not awaited: the unpacker may be waiting for a chunk that the client has not sent.
       source.return(undefined).catch(() => undefined);
     }
   }
@@ -144,7 +144,7 @@ export const emptyFile = () => invalidFeedFile('Uploaded file is empty.');
 export const notEncoded = (encoding: Encoding) =>
   invalidFeedFile(`CSV file must be ${encodingName(encoding)} encoded.`);
 
-/** Reads the header as `readHeader`. @returns the error of an upload, where it refuses the file for its header */
+/** Reads the header as `readHeader`. @returns the error of an upload if its header is invalid */
 export function checkHeader(
   text: Buffer,
   definition: ReadDefinition,
@@ -155,7 +155,7 @@ export function checkHeader(
   return mode === 'replace' && header.codes !== undefined ? rejectsToReplace() : header;
 }
 
-/** A few mended rows must not withdraw all others. */
+/** Returns the problem of a file of rejects with mode `replace`: a few corrected rows must not withdraw all other products. */
 const rejectsToReplace = () =>
   invalidShape([
     {
@@ -166,7 +166,7 @@ const rejectsToReplace = () =>
     },
   ]);
 
-/** Collects bytes. Many small chunks become one buffer: each alone would keep the memory that it was received in. */
+/** Collects bytes. Many small chunks become one buffer: each alone would retain its receive buffer. */
 class KeptBytes {
   length = 0;
   private buffer: Buffer = Buffer.alloc(0);
@@ -186,7 +186,7 @@ class KeptBytes {
     this.length = length;
   }
 
-  /** Returns the bytes, and forgets them. */
+  /** Returns the bytes, and clears them. */
   take(): Buffer {
     const bytes = this.buffer.subarray(0, this.length);
     this.buffer = Buffer.alloc(0);

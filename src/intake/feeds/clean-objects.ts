@@ -4,13 +4,13 @@ import { feedIdOfKey, isStagingKey, keyPrefixes } from '../../base/storage/objec
 import type { ListedObject, ObjectStore } from '../../base/storage/object-store';
 import { findNamedKeys, lastFeedId } from './feeds.repository';
 
-/** As many keys as S3 lists per request. */
+/** S3's maximum of listed keys per request. */
 const objectsPerLookUp = 1_000;
 
 /** Counts of a clean-up. A dry run removes nothing. */
 export interface CleaningResult {
   seen: number;
-  /** Objects without a feed row: removed, or too young to be removed. */
+  /** Objects without a feed row that were removed. */
   removed: number;
   young: number;
   /** Objects that this database cannot have created; they are kept. */

@@ -30,11 +30,11 @@ export interface FeedRow extends RunColumns {
   /** Whether products move to it. */
   is_collection_named: boolean;
   format_name: string | null;
-  /** Encoding that its format says; null without a format. */
+  /** Encoding of its format; null without a format. */
   format_encoding: Encoding | null;
   max_skipped_percent: number | null;
   max_price_jump_percent: number | null;
-  /** When retention removed the raw file; null while it is there. */
+  /** When retention removed the raw file; null while it exists. */
   raw_file_removed_at: Date | null;
   /** The first feed of the partner with the same bytes, mode, collection and format, if it has a smaller number. */
   duplicate_of: number | null;
@@ -146,7 +146,7 @@ export async function lastFeedId(db: Database): Promise<number> {
   return row!.last;
 }
 
-/** Filters the keys that a feed row names, and that are not to be removed. */
+/** Selects the keys that a feed row names, and whose objects are not to be deleted. */
 export async function findNamedKeys(db: Database, bucket: string, keys: string[]): Promise<Set<string>> {
   const statement = sql`
     select raw_file_object_key as key from feeds

@@ -15,7 +15,7 @@ import type { FileBeginning } from './inspected-beginning';
 import { inspectHeadersMax, type FileReading, type InspectedHeader } from './inspection';
 import type { IncomingFile } from './receive-feed';
 
-/** Reads a file by its format, as an upload and its run do. @throws invalid_shape if the mode is not one for the file */
+/** Reads a file by its format, as an upload and its run do. @throws invalid_shape if the mode does not suit the file */
 export async function inspectByFormat(
   { fileName, mediaType }: Pick<IncomingFile, 'fileName' | 'mediaType'>,
   { bytes, complete, isBlank, gzip }: FileBeginning,
@@ -49,12 +49,12 @@ export async function inspectByFormat(
   return {
     refusal: isFile ? null : notCsv().message,
     isRefused: false,
-    // A file without a format is described as what it seems to be.
+    // Describes a file without a format by its detected properties.
     read: isStrict ? read : { ...read, decimalSeparator, sample: sampleOf(rows) },
   };
 }
 
-/** Describes headers by the columns that are read from them; the first one, where several are. */
+/** Describes headers by the columns that are read from them; a header of several columns, by the first one. */
 function headersOf({ names, reading }: NamedHeader): InspectedHeader[] {
   const { sources } = reading.format;
   const columnAt = (position: number) =>
@@ -62,7 +62,7 @@ function headersOf({ names, reading }: NamedHeader): InspectedHeader[] {
       const source = sources[name];
       return source && 'positions' in source && source.positions.includes(position);
     });
-  // A format ignores headers on purpose.
+  // A format omits headers on purpose.
   const missing = reading.isStrict ? productColumns.filter((name) => !sources[name]) : [];
   return describeHeaders(names, columnAt, missing);
 }

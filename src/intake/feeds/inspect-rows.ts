@@ -17,7 +17,7 @@ import { UnclosedQuote } from '../../feed-format/read/scan-record';
 import type { LoadMode } from '../../feed-format/load-options';
 import { ConcurrencyLimit } from '../../base/concurrency/concurrency-limit';
 
-/** Bytes parsed before yielding to the event loop: all of them take up to a second. */
+/** Bytes parsed before yielding to the event loop: parsing all of them takes up to a second. */
 const inspectChunkBytes = 16 * 1024;
 
 const inspectRowsMax = 10;
@@ -45,7 +45,6 @@ const oneAtATime = new ConcurrencyLimit({ capacity: 1, maxWaiting: Infinity, wha
 
 type PlacedOutcome = RowOutcome & { place: RecordPlace };
 
-/** How rows are inspected. */
 interface InspectionOptions {
   rowsMax?: number;
   mode?: LoadMode;
@@ -114,7 +113,7 @@ async function transformRows(
   };
 }
 
-/** Shows nothing where an update leaves the stored value; a name is a text, empty then. */
+/** Omits values that an update keeps; an omitted name is an empty text. */
 function shownValues(values: LoadableValues): InspectedRow['values'] {
   const shown: ProductValues = { ...values };
   for (const column of productColumns) if (shown[column] === keptValue(column)) shown[column] = null;

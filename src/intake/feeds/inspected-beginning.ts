@@ -15,13 +15,13 @@ export interface FileBeginning {
   complete: boolean;
   /** Whether the whole file is white space. */
   isBlank: boolean;
-  /** `packed`: `bytes` was unpacked; `broken`: as far as that was possible. `misnamed`: name and magic disagree. */
+  /** `packed`: `bytes` was unpacked; `broken`: it was unpacked up to the fault. `misnamed`: name and magic disagree. */
   gzip: 'none' | 'packed' | 'broken' | 'misnamed';
 }
 
 /**
  * Reads a file to its end, and keeps its beginning.
- * @throws too_large, also for what is unpacked
+ * @throws too_large, also for the unpacked bytes
  */
 export async function readBeginning(
   { content, fileName }: Pick<IncomingFile, 'content' | 'fileName'>,
@@ -48,7 +48,7 @@ export async function readBeginning(
     isBroken = true;
     for await (const _ of source);
   } finally {
-    // Not awaited: the unpacker may have asked for a chunk that the client has not sent.
+    // Not awaited: the unpacker may be waiting for a chunk that the client has not sent.
     source.return(undefined).catch(() => undefined);
   }
   const isPacked = isGzip(magic);

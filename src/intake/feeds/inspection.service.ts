@@ -27,7 +27,7 @@ export async function inspectFeed(
   admission: Omit<UploadAdmission, 'hasDefaultFormat'>,
   defaultCurrency: string,
 ): Promise<FeedInspection> {
-  // Without `format`, the file is to be described as it is.
+  // Without `format`, the inspection ignores the partner's default.
   const asked = { ...admission, hasDefaultFormat: false };
   return admitUpload(body, asked, async ({ file, options: { mode }, form }) => {
     const beginning = await readBeginning(file, fileBytesMax);
@@ -81,7 +81,7 @@ async function inspectFile(
   };
 }
 
-/** Describes the headers of a file that an upload without a format refuses, as its suggested format reads them. */
+/** Describes the headers of a file that an upload without a format refuses, by its suggested format. */
 function describeDetected(
   detection: FormatDetection | undefined,
   guess: ReturnType<typeof guessHeaderNames>,
@@ -103,7 +103,7 @@ function describeDetected(
   };
 }
 
-/** Reads the rows under the suggested format, or under its draft. @returns undefined if it cannot read them */
+/** Reads the rows by the suggested format or its draft. @returns undefined if it cannot read them */
 async function rowsOfDraft(
   { draft, text }: FormatDetection,
   complete: boolean,
@@ -114,12 +114,12 @@ async function rowsOfDraft(
   return { rows, sample: sampleOf(rows) };
 }
 
-/** Text in which the products of choices are sought. */
+/** Size of the text from which the sample products of choices are read. */
 const choiceBytes = 32 * 1024;
 
 const choiceProducts = 3;
 
-/** Adds to each choice the first products that differ from those of another choice. */
+/** Adds to each choice the first products that differ between the choices. */
 async function withSamples({ draft, doubts, text }: FormatDetection): Promise<InspectionDoubt[]> {
   const first = doubts.map(({ choices }) => choices[0]!.changes);
   const sampled: InspectionDoubt[] = [];
@@ -147,7 +147,7 @@ async function withSamples({ draft, doubts, text }: FormatDetection): Promise<In
   return sampled;
 }
 
-/** Reads the products at the beginning of a text under a definition, by line. */
+/** Reads the products at the beginning of a text by a definition. @returns them by line */
 async function productsOf(definition: unknown, text: Buffer): Promise<Map<number, InspectedRow['values']>> {
   const header = readHeader(text, definition as FormatDefinition);
   if ('problem' in header) return new Map();
@@ -158,7 +158,7 @@ async function productsOf(definition: unknown, text: Buffer): Promise<Map<number
   return new Map(rows.map(({ line, values }) => [line, values]));
 }
 
-/** Tells an encoding that a file states or is. */
+/** Returns the encoding of a file: UTF-16 by its byte order mark, UTF-8, or `unknown`. */
 function encodingOf(bytes: Buffer): StatedEncoding {
   const { encoding } = detectMark(bytes);
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return encoding;

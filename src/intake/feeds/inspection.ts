@@ -12,7 +12,7 @@ export interface InspectedHeader {
   columnNumber: number;
   header: string;
   column: ProductColumn | null;
-  /** That `column` is right, 0 to 1; 0 without it. */
+  /** Confidence in `column`, 0 to 1; 0 without a column. */
   confidence: number;
   suggestion: ProductColumn | null;
 }
@@ -29,13 +29,13 @@ export type StatedEncoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'unknown';
 export interface FeedInspection extends InspectedRows {
   /** The error of an upload; null if it would accept the file. */
   refusal: string | null;
-  /** Detected format of a file that is not CSV in UTF-8, with the way out. */
+  /** Detected format of a file that is not CSV in UTF-8, with the remedy. */
   hint: FileHint | null;
   inspectedBytes: number;
   complete: boolean;
-  /** What the file states or is. */
+  /** UTF-16 by the byte order mark, UTF-8, or `unknown`. */
   encoding: StatedEncoding;
-  /** What its bytes look like, if it states none. */
+  /** Detected encoding, if the file states none. */
   detectedEncoding: Encoding | 'unknown';
   byteOrderMark: boolean;
   delimiter: Delimiter | null;
@@ -43,21 +43,21 @@ export interface FeedInspection extends InspectedRows {
   skipLines: number;
   lineEnds: 'lf' | 'crlf' | 'mixed' | 'none';
   headers: InspectedHeader[];
-  /** How to read the file; null where something is in doubt, and where no sku or no name was found. */
+  /** How to read the file; null if something is in doubt, or no sku or no name was found. */
   suggestedFormat: FormatDefinition | null;
-  /** What is known of how to read the file; null where there is a suggestion, or no sku or no name was found. */
+  /** The known part of how to read the file; null if there is a suggestion, or no sku or no name was found. */
   draftFormat: FormatDraft | null;
   doubts: InspectionDoubt[];
-  /** First products under the format of the form, else under the suggested one. */
+  /** First products read by the format of the form, else by the suggested one. */
   sample: InspectedRow['values'][];
 }
 
-/** What an upload and a run would do with a file. */
+/** Results of an upload and a run for a file. */
 export interface FileReading {
   refusal: string | null;
-  /** Whether the content is refused, whatever the name of the file is. */
+  /** Whether the content is refused, regardless of the file's name. */
   isRefused: boolean;
-  /** What can be said of a file whose header row can be read. */
+  /** Description of a file with a readable header row. */
   read?: Pick<FeedInspection, 'delimiter' | 'headers' | 'skipLines'> &
     InspectedRows &
     Partial<FeedInspection>;

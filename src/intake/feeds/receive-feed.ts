@@ -50,7 +50,7 @@ export interface IncomingFile {
   content: AsyncIterable<Buffer>;
 }
 
-/** A feed of which everything is known before its file is read. */
+/** A feed that is completely known before its file is read. */
 export interface KnownFeed {
   /** As stored. */
   partnerName: string;
@@ -60,9 +60,9 @@ export interface KnownFeed {
   form?: undefined;
 }
 
-/** A feed that a form describes, up to its file. */
+/** A feed in a form that is read up to its file. */
 export interface FormFeed {
-  /** Undefined: the form may name it behind the file. */
+  /** Undefined: the form may name it after the file. */
   partnerName: string | undefined;
   options: LoadOptions;
   /** `undecided` until the partner is named. */
@@ -73,13 +73,13 @@ export interface FormFeed {
 
 /** A form that is read up to its file. */
 export interface UnfinishedForm {
-  /** Whether it is refused, whatever follows: nothing is stored. */
+  /** Whether it is refused already: nothing is stored. */
   readonly isRefused: boolean;
   /** Whether it defines the format, which is stored with the feed. */
   readonly hasDefinition: boolean;
   /**
-   * Reads what follows the file.
-   * @param fileProblem - thrown unless the form does not say how to read the file; precedes the other errors of the form
+   * Reads the parts after the file.
+   * @param fileProblem - thrown unless the form has an invalid format; precedes the other errors of the form
    * @throws invalid_shape, partner_not_allowed; `fileProblem`; errors of the body
    */
   finish(fileProblem?: ServiceError): Promise<Pick<KnownFeed, 'partnerName' | 'format'>>;
@@ -90,17 +90,16 @@ export interface ReceiveContext {
   objectStore: ObjectStore;
   uploadBytesMax: number;
   log: Log;
-  /** Whose key must still be in use when the feed is written; absent for a source. */
+  /** The caller, whose key must still be valid when the feed is written; absent for a source. */
   caller?: Caller;
 }
 
 export interface UploadContext extends ReceiveContext {
   caller: Caller;
-  /** A pool of its own: an upload holds a connection for its whole duration. */
+  /** A separate pool: an upload occupies a connection for its whole duration. */
   claims: Database;
 }
 
-/** A feed whose file was read. */
 interface ReceivedFeed extends KnownFeed {
   /** Absent: the partner did not exist, or was not named, when the file began. */
   partnerId: number | undefined;
@@ -109,7 +108,7 @@ interface ReceivedFeed extends KnownFeed {
   contentType: string;
   sha256: Buffer;
   sizeBytes: number;
-  /** The file, if it was stored before its format was known: it was checked as without one. */
+  /** The file, if it was stored before its format was known: it was checked without one. */
   unchecked: CheckedFile | undefined;
 }
 
@@ -118,7 +117,7 @@ interface StoredObject {
   key: string;
 }
 
-/** What is written with a feed. */
+/** Further writes in the transaction of a feed. */
 interface FeedWrite {
   /** Absent: a new transaction. */
   trx?: Knex.Transaction;
@@ -129,7 +128,6 @@ type ReceiptBody = ReturnType<typeof receiptBody>;
 
 /**
  * Receives an upload once per idempotency key. A refused form claims none.
- *
  * The transaction locks the key when the file begins, and is idle until feed and response are written. If its connection
  * is lost, nothing is committed. A repeated upload is read to compare its digest, and not stored.
  * @throws idempotent_request_in_progress, idempotency_key_used; errors of `receiveFeed`
@@ -154,7 +152,7 @@ export async function receiveUpload(
   });
 }
 
-/** Returns whether a stored response shows no feed that was removed with its partner, or that the key must not see. */
+/** Returns whether a stored response is still valid: its feed exists, and the key may see it. */
 async function isStillTrue(
   { responseBody }: AnsweredRequest,
   { db, caller }: UploadContext,
@@ -168,7 +166,7 @@ function digestUpload(received: ReceivedFeed): Buffer {
   const { partnerName, file, contentType, sha256, options, format, isFormatNew } = received;
   const { mode, collection, isCollectionNamed } = options;
   const isDefault = mode === defaultLoadOptions.mode && !isCollectionNamed;
-  // Without these, as before: stored digests stay valid.
+  // Omitted for default options without a format: stored digests stay valid.
   const target = isDefault && !format ? [] : [mode, isCollectionNamed ? collection : null];
   const reading = format ? [format.definition, ...(isFormatNew ? [format.name] : [])] : [];
   return digestRequest('uploadFeed', [
@@ -184,8 +182,8 @@ function digestUpload(received: ReceivedFeed): Buffer {
 /**
  * Streams the file through the checks into the object store, then inserts feed and jobs. A rejected or interrupted upload
  * leaves nothing; a crash leaves at most an object without a row.
- * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; partner_not_found when the partner was removed
- *   meanwhile, unauthorized when the key was; errors of the content, of the form and of `beforeCommit`
+ * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; partner_not_found or unauthorized if the partner or the
+ * key was removed meanwhile; errors of the content, of the form and of `beforeCommit`
  */
 export async function receiveFeed(
   feed: KnownFeed | FormFeed,
@@ -213,7 +211,7 @@ export async function receiveFeed(
 }
 
 /**
- * Reads the file through its checks, and what follows it. Reads a rejected file to its end: 413 precedes every other error, and the
+ * Reads the file through its checks, and the parts after it. Reads a rejected file to its end: 413 precedes every other error, and the
  * checks have an order.
  * @param stored - gets the object of an acceptable file; absent: nothing is stored
  * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the content and of the form; StorageError
@@ -308,7 +306,7 @@ async function writeFeed(
   const { partnerName, file, contentType, sha256, sizeBytes, options, format, isFormatNew } = received;
   const partnerId = received.partnerId ?? (await getOrInsertPartner(trx, partnerName));
   const isThere = await lockAgainstRemoval(trx, partnerId);
-  // The key may have gone since the upload began. The partner is locked.
+  // The key may have become invalid during the upload. The partner is locked.
   if (caller) await requireKeyInUse(trx, caller);
   if (!isThere) throw partnerNotFound();
   if (isFormatNew && !(await upsertFormat(trx, partnerId, format!)))

@@ -22,19 +22,19 @@ interface UploadLimits {
   forms: TransferLimit;
   /** Requests whose file has begun, counted per partner. */
   files: TransferLimit;
-  /** Requests whose form is refused, while their file is read. */
+  /** Requests with a refused form, while their file is read. */
   refused: TransferLimit;
 }
 
-/** Maximum number of forms in progress, and of refused ones: each has half a megabyte of memory. */
+/** Maximum number of forms in progress, and of refused ones: each takes half a megabyte of memory. */
 export const concurrentForms = 32;
 
-/** Maximum size of the body of a small upload. Others may take minutes, and the memory that the object store buffers. */
+/** Maximum body size of a small upload. Larger ones may take minutes, and the memory that the object store buffers. */
 export const smallUploadBytes = 1024 * 1024;
 
 /** @param concurrentUploads - maximum number of files in progress */
 export function createUploadLimits(concurrentUploads: number): UploadLimits {
-  // Small ones wait for none of the large.
+  // Small uploads never wait for large ones.
   const largeMax = half(concurrentUploads);
   return {
     forms: new TransferLimit({ capacity: concurrentForms, what: 'forms of uploads' }),
@@ -51,7 +51,7 @@ export function createUploadLimits(concurrentUploads: number): UploadLimits {
 type FormField = keyof operations['uploadFeed']['requestBody']['content']['multipart/form-data'];
 type ChoiceField = Exclude<FormField, 'partner_name' | 'file' | typeof definitionField>;
 
-/** The fields that say how the file is loaded, which they must precede, with their members of the choice. */
+/** The fields with options of the load, which must precede the file, and their members in the choice. */
 const choices: Readonly<Record<ChoiceField, keyof LoadChoice>> = {
   mode: 'mode',
   format: 'formatName',
@@ -72,9 +72,9 @@ export interface UploadAdmission extends Pick<TransferRequest, 'refusal'> {
 /**
  * Reads a form up to its file, and waits for a permit before it reads on. If `partner_name` comes after the file, the permit
  * counts for the API key.
- * @param receive - called with a permit, also with a form that is refused: its `finish` throws
+ * @param receive - called with a permit, also for a refused form: its `finish` throws
  * @throws request_timeout when evicted for another caller; unavailable, invalid_shape, partner_not_allowed; the `refusal`;
- *   errors of the body and of `receive`
+ * errors of the body and of `receive`
  */
 export async function admitUpload<T>(
   { parts, fields, sender: client, announcedBytes = Infinity, abort }: MultipartBody,
@@ -105,15 +105,15 @@ export async function admitUpload<T>(
   }
 }
 
-/** Collects the parts of the form and their errors. The fields of the load must precede the file, `partner_name` may follow it. */
+/** Collects the parts of the form and their errors. The options of the load must precede the file; `partner_name` may follow it. */
 class UploadForm implements UnfinishedForm {
   private readonly seen = new Set<string>();
   private readonly errors: ShapeError[] = [];
-  /** Whether the form does not say how to read the file, so that the errors of the file mean nothing. */
+  /** Whether the format is invalid: then the errors of the file mean nothing. */
   private isUnreadable = false;
-  /** Set once its part was read and is valid. */
+  /** Set once its part is read and valid. */
   private partnerName: string | undefined;
-  /** What the valid fields say so far. */
+  /** The options from the valid fields so far. */
   private choice: LoadChoice = {};
   private definitionText: string | undefined;
   private format: FormFeed['format'] = 'undecided';
@@ -143,7 +143,7 @@ class UploadForm implements UnfinishedForm {
     }
   }
 
-  /** Describes a feed by what precedes its file. */
+  /** Describes a feed by the parts before its file. */
   async describe(file: IncomingFile): Promise<FormFeed> {
     this.format = await this.findFormat();
     return {
@@ -202,7 +202,7 @@ class UploadForm implements UnfinishedForm {
     const { db, caller } = this.admission;
     const isDefinition = name === definitionField;
     const read = this.fields.read(name, text);
-    // The definition alone may be as long as a field can be, in bytes.
+    // Only the definition may have the maximum length of a field, in bytes.
     if (isCut && (isDefinition || 'value' in read))
       this.refuse(name, tooLong(name, text, this.fields.bytesMax));
     else if ('error' in read) this.refuse(name, read.error);
@@ -248,7 +248,7 @@ class UploadForm implements UnfinishedForm {
     return 'format' in found ? found.format : this.refuseFormat([found.error]);
   }
 
-  /** Reads the definition of the form, as if it was stored alone: the partner of the form is checked for itself. */
+  /** Reads the definition in the form by the rules of a stored one; the partner of the form has its own check. */
   private definedFormat(text: string): FeedFormat | null {
     const { formatName, mode } = loadOptionsOf(this.choice);
     const name = formatName ?? defaultFormatName;
@@ -281,7 +281,7 @@ const tooLong = (name: string, input: string, bytesMax: number): ShapeError => (
   ctx: { max_length: bytesMax },
 });
 
-/** Reads the content of a part that is no field of the form. */
+/** Skips the content of a part that is no field of the form. */
 async function skip(part: FormPart): Promise<void> {
   if (part.kind === 'file') for await (const _ of part.content);
 }

@@ -10,14 +10,13 @@ import { isGzip, MalformedGzip, unpack } from '../../feed-format/read/unpack';
 import type { ObjectStore } from '../../base/storage/object-store';
 import type { RecordLocation } from './provenance.repository';
 
-/** A record as it is in the unpacked file, without its line end. */
+/** A record of the unpacked file, without its line end. */
 export interface FoundRecord {
   bytes: Buffer;
   text: string;
   encoding: Encoding;
 }
 
-/** Where a record begins. */
 interface RecordPosition {
   key: string;
   /** Offset in the unpacked file. */
@@ -28,14 +27,16 @@ interface RecordPosition {
   sku: string | null;
 }
 
-/** Maximum size of a record: no encoding needs more than twice the bytes of UTF-8, and what follows a CR tells whether it ends a line. */
+/**
+ * Maximum size of a record: no encoding needs more than twice the bytes of UTF-8. After a CR, one more byte shows whether it ends a line.
+ */
 const recordBytesOf = ({ strict }: ReadDefinition) => (strict ? recordBytes : 2 * recordBytes);
 
 /**
- * Reads a record of a file: by one request for the byte order mark, where that can tell the encoding, and one from its offset, which
- * ends with the record. A gzip file is read from its beginning.
- * @returns undefined if there is no record at this place that names the sku: the last release changes products, and leaves their
- *   offsets; or the file is not the one that was loaded
+ * Reads a record of a file: by one request for the byte order mark, if that can determine the encoding, and one from its offset
+ * to its end. A gzip file is read from its beginning.
+ * @returns undefined if no record at this place names the sku, as the last release changes products without their offsets, or if the
+ * file is not the loaded one
  * @throws StorageError
  */
 export async function findRecord(
@@ -79,14 +80,14 @@ async function recordAt(
   }
 }
 
-/** Tells whether the sku is a cell of its record: not joined, and not from a record above. */
+/** Tells whether the sku is a cell of its record: not joined, and not from a previous record. */
 function isOneCell({ columns, fill_down }: ReadDefinition): boolean {
   const isFilled = fill_down?.some(({ column }) => column === 'sku') ?? false;
   return !isFilled && (columns.sku.from !== undefined || columns.sku.position !== undefined);
 }
 
 /**
- * Scans the record with which the chunks begin.
+ * Scans the record at the beginning of the chunks.
  * @param source - `isWhole`: whether the file ends with the chunks
  */
 async function scanRecord(

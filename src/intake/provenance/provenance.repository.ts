@@ -13,7 +13,7 @@ export interface RecordLocation {
   record_offset: number | null;
   /** Named by the record; null only if there is no such order item. */
   sku: string | null;
-  /** Digest of the file; null if the feed is gone, as are the following. */
+  /** Digest of the file; null, like the following fields, if the feed is gone. */
   sha256: Buffer | null;
   object_key: string | null;
   size_bytes: number | null;
@@ -23,7 +23,7 @@ export interface RecordLocation {
   format: FormatDefinition | null;
   /** Whether retention has removed the file. */
   is_file_removed: boolean | null;
-  /** Digest of the record, from the time when its file was removed. */
+  /** Digest of the record, kept when its file is removed. */
   record_sha256: Buffer | null;
 }
 

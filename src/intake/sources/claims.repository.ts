@@ -7,17 +7,19 @@ import { keepAttention, onePartner } from '../../catalog/partners/keep-attention
 import { publishSourceFailed } from './sources.repository';
 import type { SourceDefinition } from './source-definition';
 
-/** Fetches of a partner in progress in all processes: others need slots beside it. */
+/** Maximum number of concurrent fetches per partner in all processes: other partners need slots beside it. */
 export const fetchesPerPartner = 2;
 
-/** A worker renews it while it fetches: that of an expired lease is dead, and another one makes the next attempt. */
+/**
+ * Length of a lease, which its worker renews during the fetch. After it, the worker is considered dead, and another makes the next attempt.
+ */
 export const leaseMilliseconds = 60_000;
 
 /** A fetch to be attempted. */
 export interface ClaimedFetch {
   source_id: number;
   fetch_number: number;
-  /** Attempts begun, this one included. */
+  /** Attempts begun, including this one. */
   attempts: number;
   partner_id: number;
   partner_name: string;
@@ -35,13 +37,13 @@ export type FetchClaim = Pick<ClaimedFetch, 'source_id' | 'fetch_number' | 'atte
 const isClaimed = ({ source_id, fetch_number, attempts }: FetchClaim): Sql =>
   sql`source_id = ${source_id} and fetch_number = ${fetch_number} and attempts = ${attempts} and status = 'running'`;
 
-/** Due fetches that a claim looks at. More than a partner can have sources: those of several partners are among them. */
+/** Maximum number of due fetches per claim: more than a partner can have sources, so that it includes several partners. */
 const candidatesMax = 1_000;
 
-/** Free slots of a process that only partners without a fetch in progress get. */
+/** Number of free slots of a process that are reserved for partners without a fetch in progress. */
 const slotsForOthers = 2;
 
-/** Partners with fetches in progress, and how many. */
+/** Partners with fetches in progress, and their number. */
 const busySql = raw(`busy as materialized (
        select partner_id, count(*) as running from source_fetches join sources using (source_id)
        where status = 'running' and next_attempt_at > now() group by partner_id
@@ -50,10 +52,9 @@ const busySql = raw(`busy as materialized (
 const isDue = raw("status in ('queued', 'running') and next_attempt_at <= now()");
 
 /**
- * Claims fetches that are due, until their lease expires. First one of each partner with nothing in progress, those that wait for
- * the longest, then a second one. Two workers can select the same rows: the second one sees, when it has the row lock, that the
- * row is no longer due.
- * @param max - fetches at most
+ * Claims due fetches, until their lease expires. First one for each partner with nothing in progress, the longest waiting first, then a
+ * second one. Two workers can select the same rows: the second one sees, when it has the row lock, that the row is no longer due.
+ * @param max - maximum number of fetches
  * @param served - partners that get none; while there are any, no partner gets a second one
  */
 export async function claimFetches(
@@ -89,7 +90,7 @@ export async function claimFetches(
   );
 }
 
-/** Claims fetches for a process, round robin among the partners. None gets a second one while another waits for its first. */
+/** Claims fetches for a process, round robin among the partners. No partner gets a second one while another waits for its first. */
 export class RoundRobinClaims {
   private readonly served = new Set<number>();
 
@@ -99,14 +100,14 @@ export class RoundRobinClaims {
     let claimed = await claimFetches(this.db, max, [...this.served]);
     const isRoundOver = claimed.length < max && this.served.size > 0;
     if (isRoundOver) this.served.clear();
-    // What is claimed is returned at once: a second claim can fail.
+    // Claimed fetches are returned at once: a second claim can fail.
     if (isRoundOver && claimed.length === 0) claimed = await claimFetches(this.db, max);
     for (const { partner_id } of claimed) this.served.add(partner_id);
     return claimed;
   }
 }
 
-/** Tells whether a fetch is due of a partner that has none in progress. */
+/** Tells whether a fetch is due for a partner without one in progress. */
 export async function isPartnerWaiting(db: Database): Promise<boolean> {
   const [row] = await queryRows<{ isWaiting: boolean }>(
     db,
@@ -120,8 +121,8 @@ export async function isPartnerWaiting(db: Database): Promise<boolean> {
 }
 
 /**
- * Counts the fetches in progress, and measures how long the oldest work has waited. That is a fetch that is due and can be
- * claimed, or a slot that no worker has noticed. In seconds; 0 when nothing waits.
+ * Counts the fetches in progress, and measures the wait of the oldest work in seconds; 0 if nothing waits. That is a due fetch that can
+ * be claimed, or a slot that no worker has noticed.
  */
 export async function measureFetches(db: Database): Promise<{ oldestSeconds: number; running: number }> {
   const [row] = await queryRows<{ oldestSeconds: number; running: number }>(
@@ -153,7 +154,7 @@ export async function releaseFetch(db: Database, claim: FetchClaim): Promise<voi
   await changeRows(db, statement);
 }
 
-/** What the last response said of the file, for conditional requests. */
+/** Validators in the last response, for conditional requests. */
 export interface Validators {
   etag: string | null;
   lastModified: string | null;
@@ -164,12 +165,12 @@ export interface FetchOutcome {
   status: 'completed' | 'unchanged';
   feedId: number;
   httpStatus: number;
-  /** Absent: those of the source stay. */
+  /** Absent: the source keeps its validators. */
   validators?: Validators;
 }
 
 /**
- * Ends a fetch, and forgets the failures of its source.
+ * Ends a fetch, and resets the failures of its source.
  * @returns whether it did: false if the lease has expired, or the source was deleted or has moved to another partner
  */
 export async function endFetch(
@@ -209,13 +210,13 @@ export interface FailedAttempt {
   /** Until the next attempt; undefined: the fetch has failed. */
   retrySeconds?: number;
   httpStatus?: number;
-  /** As it is shown. */
+  /** As shown to the partner. */
   reason: string;
   /** Whether it counts as a failure of the source. */
   counts: boolean;
 }
 
-/** Records a failed attempt; publishes source.failed with the last of `failingAfter`. @returns the failures in a row */
+/** Records a failed attempt; publishes source.failed with the last of `failingAfter`. @returns the number of consecutive failures */
 export function failAttempt(
   db: Database,
   claim: FetchClaim,

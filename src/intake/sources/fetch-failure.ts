@@ -1,10 +1,10 @@
 interface FailureDetails {
-  /** What the code is about, shown in parentheses. */
+  /** Object of the code, shown in parentheses. */
   detail?: string;
   httpStatus?: number;
   /** Whether the next attempt can succeed without a change of the source. */
   isTransient?: boolean;
-  /** The earliest next attempt, as the server asks for it. */
+  /** Minimum wait before the next attempt, from the server. */
   retryAfterSeconds?: number;
 }
 
@@ -14,7 +14,7 @@ export class FetchFailure extends Error {
   readonly isTransient: boolean;
   readonly retryAfterSeconds?: number;
 
-  /** @param sentence - says what to do, where the partner can do something */
+  /** @param sentence - says what to do, if the partner can do something */
   constructor(code: string, sentence: string, { detail, isTransient = false, ...more }: FailureDetails = {}) {
     super(`${detail === undefined ? code : `${code} (${detail})`}: ${sentence}`);
     this.isTransient = isTransient;

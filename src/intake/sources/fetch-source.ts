@@ -38,15 +38,15 @@ export type AttemptOutcome = 'completed' | 'unchanged' | 'failed';
 export interface FetchContext extends ReceiveContext {
   secretBox: SecretBox | undefined;
   privateAddresses: boolean;
-  /** Whether another partner waits for a slot: then a slow server is not waited for. Default: never. */
+  /** Whether another partner waits for a slot: then a slow transfer is aborted. Default: never. */
   othersWait?: () => boolean;
   observe?: (outcome: AttemptOutcome) => void;
 }
 
-/** The attempt has lost its lease or its source: nothing of it may stay. */
+/** The attempt has lost its lease or its source: all its writes are rolled back. */
 class Superseded extends Error {}
 
-/** The file is that of the last feed: no feed is made. */
+/** The file equals the last feed's: no feed is created. */
 class RepeatedFile extends Error {}
 
 /**
@@ -90,7 +90,7 @@ async function recordFailure(
 ): Promise<void> {
   const { isTransient, isOurs, httpStatus, retryAfterSeconds, message } = describeFailure(error);
   const pause = isTransient ? fetchLimits.retrySeconds[claim.attempts - 1] : undefined;
-  // With jitter: what failed together is not retried together.
+  // With jitter, so that concurrent failures are not retried together.
   const retrySeconds = pause && Math.max(pause * (1 + Math.random() / 5), retryAfterSeconds ?? 0);
   if (isOurs) log.warn({ err: error }, 'failed to fetch a source');
   const failures = await failAttempt(db, claim, {
@@ -103,7 +103,7 @@ async function recordFailure(
   if (failures === failingAfter && !isOurs) log.error({ failure: message }, 'source is failing');
 }
 
-/** Describes an error for the partner; what is no fault of the source is not counted as one. */
+/** Describes an error for the partner; only faults of the source count as its failures. */
 function describeFailure(error: unknown) {
   const known = error instanceof FetchFailure ? error : refusalOf(error);
   const ours = new FetchFailure('unavailable', 'The service could not store the file.', {
@@ -113,7 +113,7 @@ function describeFailure(error: unknown) {
   return { message, isTransient, httpStatus, retryAfterSeconds, isOurs: !known };
 }
 
-/** The checks of an upload refuse the file. */
+/** Returns the failure if the checks of an upload refuse the file. */
 function refusalOf(error: unknown): FetchFailure | undefined {
   if (!(error instanceof ServiceError) || error.code === 'unavailable') return undefined;
   const [fault] = error.data.shapeErrors ?? [];
@@ -146,7 +146,7 @@ async function attempt(
   }
 }
 
-/** How the file of a source is read and loaded. */
+/** Options to read and load the file of a source. */
 interface Loading {
   options: LoadOptions;
   found: UploadFormat;
@@ -161,7 +161,7 @@ async function loadingOf(
   return { options, found: await findUploadFormat(db, partnerName, options) };
 }
 
-/** Returns the validators of the last response, if a file that they name would change nothing. */
+/** Returns the validators of the last response, if an unchanged file would change nothing. */
 async function knownValidators(
   { definition: { run }, last_feed_id: lastFeedId, etag, last_modified: lastModified }: ClaimedFetch,
   { options, found }: Loading,
@@ -189,7 +189,7 @@ function headersOf(
   };
 }
 
-/** Receives the file as a feed, and ends the fetch with it in one transaction. @throws invalid_shape without its format */
+/** Receives the file as a feed, and ends the fetch in the same transaction. @throws invalid_shape without its format */
 async function receive(
   claim: ClaimedFetch,
   file: SourceFile,

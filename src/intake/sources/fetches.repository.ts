@@ -13,20 +13,20 @@ export interface FetchRow {
   status: FetchStatus;
   /** Null for a fetch on request. */
   slot_at: Date | null;
-  /** As far as the reader may know it. */
+  /** The name of the requester, if the reader may see it. */
   requested_by: string | null;
   requested_at: Date;
   started_at: Date | null;
   finished_at: Date | null;
   attempts: number;
-  /** While it is running, when the lease of its worker expires. */
+  /** While it is running, the expiry of its worker's lease. */
   next_attempt_at: Date;
   http_status: number | null;
   feed_id: number | null;
   failure_reason: string | null;
 }
 
-/** To a key that is bound to a partner, all other keys than those of the partner are the operator's. */
+/** A key that is bound to a partner sees only the names of that partner's keys; all others count as the operator's. */
 const shownColumns = (scope: PartnerScope): Sql => sql`
   fetch_number, status, slot_at, requested_at, started_at, finished_at, attempts, next_attempt_at, http_status, feed_id,
   failure_reason,
@@ -36,7 +36,7 @@ const shownColumns = (scope: PartnerScope): Sql => sql`
     then requested_by else 'operator'
   end as requested_by`;
 
-/** Fetches are removed this long after their end. */
+/** Retention of fetches after their end. */
 const fetchRetentionDays = 90;
 
 /** Lists fetches of a source before `beforeFetch`, newest first. */
@@ -53,7 +53,7 @@ export async function listFetches(
   );
 }
 
-/** Queues a fetch; brings forward the one that is queued. @returns the fetch; undefined if the source is gone */
+/** Queues a fetch; brings forward a queued one. @returns the fetch; undefined if the source is gone */
 export function requestFetch(
   db: Database,
   sourceId: number,
@@ -89,7 +89,7 @@ const unfinishedSql = raw(`
   select from source_fetches as unfinished
   where unfinished.source_id = sources.source_id and unfinished.status in ('queued', 'running')`);
 
-/** The next statement sees all fetches of these sources. */
+/** Locks sources, so that the next statement sees all their fetches. */
 async function lockSources(trx: Knex.Transaction, sourceIds: number[]): Promise<void> {
   await queryRows(
     trx,
@@ -101,11 +101,11 @@ async function lockSources(trx: Knex.Transaction, sourceIds: number[]): Promise<
 export interface DueSource {
   source_id: number;
   definition: { schedule: { cron: string; time_zone: string } | null; enabled: boolean };
-  /** Null if only its next slot is to be computed again. */
+  /** Null if only its next slot must be computed again. */
   slot_at: Date | null;
 }
 
-/** Locks sources that are due at `now`, and those that were scheduled at a later time: the clock was set back. */
+/** Locks sources that are due at `now`, and sources that were scheduled at a later time: the clock was set back. */
 export async function lockDueSources(trx: Knex.Transaction, now: Date, max: number): Promise<DueSource[]> {
   const nowText = now.toISOString();
   return queryRows<DueSource>(
@@ -118,20 +118,20 @@ export async function lockDueSources(trx: Knex.Transaction, now: Date, max: numb
   );
 }
 
-/** What follows a due source. */
+/** Result of a due slot. */
 export interface ScheduledSlot {
   sourceId: number;
   slotAt: Date | null;
   nextSlotAt: Date | null;
   /** When the fetch starts. */
   startAt: Date;
-  /** Why there is none, as it is shown; null if there is one. */
+  /** Reason without a fetch, as shown to the partner; null if there is one. */
   failureReason: string | null;
 }
 
 /**
  * Queues a fetch for each slot, or records it as failed or skipped. It is skipped while the last fetch or its run has not ended.
- * A slot that has a fetch gets no second one. The caller has locked the sources.
+ * A slot with a fetch gets no second one. The caller has locked the sources.
  * @returns the sources that have become failing
  */
 export async function insertSlots(

@@ -11,8 +11,8 @@ const lastFeedSql = raw(`
   ) as load on true`);
 
 /**
- * Whether the feed was loaded, and no other run or revert that may concern its products followed, waits or is in progress: one of
- * its collection, or of any if one of the feeds names none.
+ * Whether the feed was loaded, and no other run or revert for its products followed, waits or is in progress: for
+ * its collection, or for any if one of the feeds names none.
  * @param counts - condition on such an `other` feed
  */
 const isInForceSql = (counts = raw('true')): Sql => sql`
@@ -30,7 +30,7 @@ const isInForceSql = (counts = raw('true')): Sql => sql`
     )
   )`;
 
-/** How the next feed of a source is to be read and loaded. */
+/** Options to read and load the next feed of a source. */
 export interface FeedReading {
   mode: LoadMode;
   collection: string;
@@ -40,7 +40,7 @@ export interface FeedReading {
 
 /**
  * Tells whether another feed with the content of the last one would change nothing: it was read and loaded in the same way, and
- * is in force. Without `runs`, it need only wait for its run.
+ * is in force. Without `runs`, a queued run is sufficient.
  */
 export async function isLastFeedCurrent(
   db: Database,
@@ -61,7 +61,7 @@ export async function isLastFeedCurrent(
   return rows.length > 0;
 }
 
-/** Tells whether a new feed has bytes, format, mode and collection of the last one, which is in force. */
+/** Tells whether a new feed has the same bytes, format, mode and collection as the last one, which is in force. */
 export async function repeatsLastFeed(db: Database, newFeedId: number, lastFeedId: number): Promise<boolean> {
   const rows = await queryRows(
     db,

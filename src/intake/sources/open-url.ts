@@ -28,7 +28,7 @@ export interface OpenUrlOptions {
 const redirectStatuses = new Set([301, 302, 303, 307, 308]);
 
 /**
- * Requests a URL, and follows redirects. The address of each is checked when it is connected to.
+ * Requests a URL, and follows redirects. Each address is checked when the connection is opened.
  * @returns the response, which the caller must read or destroy; its status is no redirect
  * @throws FetchFailure; the reason of the signal
  */
@@ -90,7 +90,7 @@ function get(
     const sending = request(
       url,
       {
-        // A new connection: its address is the one that was checked.
+        // A new connection: its address is the checked one.
         agent: false,
         ...(!privateAddresses && { lookup: lookUpPublic }),
         signal,
@@ -120,7 +120,7 @@ const timeout = () =>
     { isTransient: true },
   );
 
-/** Describes an error of the network, without the address that was requested. */
+/** Describes an error of the network, without the requested address. */
 export function connectionFailure(error: unknown): FetchFailure {
   if (error instanceof FetchFailure) return error;
   if (error instanceof PrivateAddressError) {

@@ -25,7 +25,7 @@ function parseCron(cron: string): Cron {
 export type ScheduleFault =
   'schedule_cron' | 'schedule_never' | 'schedule_too_frequent' | 'schedule_time_zone';
 
-/** Finds what is wrong with a schedule; the frequency is that of a day, as if every day were one of its days. */
+/** Finds the faults of a schedule; the frequency is checked as if every day were one of its days. */
 export function scheduleFaults({ cron, time_zone }: Schedule): ScheduleFault[] {
   const ofZone: ScheduleFault[] = isTimeZone(time_zone) ? [] : ['schedule_time_zone'];
   let times: Cron;
@@ -68,14 +68,14 @@ const clocks = new LRUCache<string, Intl.DateTimeFormat>({
 /** Finds the first slot after an instant; null if there is none. @throws Error for an unknown time zone */
 export function nextSlot({ cron, time_zone }: Schedule, after: Date): Date | null {
   const clock = clocks.memo(time_zone);
-  // Croner keeps something for each spelling of a time zone.
+  // Croner caches an object for each spelling of a time zone.
   const timezone = clock.resolvedOptions().timeZone;
   const nextOf = (pattern: string) =>
     new Cron(pattern, { ...cronOptions, timezone, fixedTimeRule: 'no-wildcard' }).nextRun(after);
   const localTime = (instant: Date) => new Date(`${clock.format(instant)}Z`);
 
   const slot = nextOf(withoutWildcards(cron));
-  // Where clocks skip the end of a day, Croner leaves its times out: they run at the first minute of the next day.
+  // If clocks skip the end of a day, Croner omits its times: they run at the first minute of the next day.
   const local = parseCron(cron).nextRun(localTime(after));
   if (!local || (slot && dayOf(localTime(slot)) === dayOf(local))) return slot;
   const nextDay = new Date(local.getTime() + dayMilliseconds);
@@ -87,8 +87,8 @@ export function nextSlot({ cron, time_zone }: Schedule, after: Date): Date | nul
 const dayOf = (local: Date) => Math.floor(local.getTime() / dayMilliseconds);
 
 /**
- * Replaces wildcards and steps of minute and hour by lists: to Croner, all times then are fixed ones. A time that clocks skip runs at
- * the next minute that exists, one that occurs twice runs once.
+ * Replaces wildcards and steps of minute and hour by lists: Croner then treats all times as fixed. A time that clocks skip runs at
+ * the next minute that exists; a time that occurs twice runs once.
  */
 function withoutWildcards(cron: string): string {
   const [minute, hour, ...days] = cron.trim().split(/\s+/) as [string, string, ...string[]];

@@ -10,15 +10,15 @@ import { publishSourceFailed } from './sources.repository';
 /** Starts are spread over this time: schedules of many sources name the same minute. */
 const spreadSeconds = 60;
 
-/** Sources that one transaction schedules. */
+/** Number of sources that one transaction schedules. */
 const sourcesPerBatch = 500;
 
 const minuteMilliseconds = 60_000;
 
-/** A schedule that cannot be computed is tried again after this time: another process may know its time zone. */
+/** Pause before a failed schedule is computed again: another process may know its time zone. */
 const retryMilliseconds = 60 * minuteMilliseconds;
 
-/** How far a retry is beyond a whole minute. Slots are whole minutes. */
+/** Offset of a retry beyond a whole minute, which distinguishes it from a slot. */
 const retryOffsetMilliseconds = 1_000;
 
 /** Finds the next time of a schedule; null without one, or while it does not apply. */
@@ -38,8 +38,8 @@ interface SchedulerOptions {
 }
 
 /**
- * Queues a fetch for each source that is due: one, however many slots were missed. Safe concurrently in several processes.
- * Of a source whose schedule cannot be computed, the slot that is due is fetched, and each retry recorded as failed.
+ * Queues a fetch for each due source: only one for several missed slots. Safe concurrently in several processes.
+ * If a schedule cannot be computed, the due slot is fetched, and each retry is recorded as failed.
  * @returns the number of sources
  */
 export async function scheduleDue(

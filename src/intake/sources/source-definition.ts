@@ -4,7 +4,7 @@ import { scheduleFaults, type ScheduleFault } from './schedule';
 
 export type SourceDefinition = components['schemas']['SourceDefinition'];
 
-/** Stands for a secret in a definition that is shown or sent. */
+/** Placeholder for a secret in a definition that is shown or sent. */
 export const mask = '********';
 
 /** Secrets of a source: values of headers by name, in lower case, and the password. */
@@ -33,8 +33,8 @@ const scheduleTexts: Record<ScheduleFault, { field: 'cron' | 'time_zone'; msg: s
 };
 
 /**
- * Finds the faults of a definition that the document's schema cannot express. Parts of another shape than the schema's are
- * passed over: the schema reports them.
+ * Finds the faults of a definition that the document's schema cannot express. Ignores parts of the wrong shape, which the schema
+ * reports.
  * @param body - as sent, of any shape
  */
 export function sourceFaults(body: unknown): ShapeError[] {
@@ -99,7 +99,7 @@ function objectOf(value: unknown): Record<string, unknown> {
     : {};
 }
 
-/** Returns the origin to which the secrets of a definition belong; `null`, as that of opaque URLs, if the URL cannot be read. */
+/** Returns the origin that the secrets of a definition belong to; `null`, as for opaque URLs, if the URL is malformed. */
 export const originOf = ({ url }: Pick<SourceDefinition, 'url'>): string =>
   URL.canParse(url) ? new URL(url).origin : 'null';
 
@@ -125,8 +125,8 @@ export function withDefaults(
 }
 
 /**
- * Separates a definition from its secrets. A masked secret takes the value of `kept`; without one it is left out.
- * @returns the definition as it is shown, and the secrets; null without any
+ * Separates a definition from its secrets. A masked secret takes the value of `kept`; without one it is removed.
+ * @returns the definition with masks, and the secrets; null without any
  */
 export function splitSecrets(
   sent: SourceDefinition,
@@ -151,7 +151,7 @@ export function splitSecrets(
   return { definition, secrets: hasSecrets ? { headers: Object.fromEntries(values), password } : null };
 }
 
-/** Tells whether a definition asks for a stored secret. */
+/** Tells whether a definition refers to a stored secret. */
 export function hasMask({ headers = {}, basic_auth: auth }: SourceDefinition): boolean {
   return auth?.password === mask || Object.values(headers).includes(mask);
 }

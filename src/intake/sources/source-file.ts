@@ -12,9 +12,9 @@ import { connectionFailure, openUrl, openUrlLimits, type OpenUrlOptions, type Ur
 /** A file that a server sends. */
 export interface SourceFile {
   httpStatus: number;
-  /** Ends as a file that an upload can have. */
+  /** Has an extension that an upload accepts. */
   fileName: string;
-  /** Read to its end, or returned. @throws FetchFailure */
+  /** The caller reads it to its end, or ends it. @throws FetchFailure */
   content: AsyncGenerator<Buffer, void>;
   validators: Validators;
 }
@@ -24,19 +24,19 @@ interface SourceFileOptions extends OpenUrlOptions {
   othersWait?: () => boolean;
 }
 
-/** Minimum throughput while another partner waits: a file of the largest size takes minutes, not an hour. */
+/** Minimum throughput while another partner waits: the largest file then takes minutes, not an hour. */
 const busyBytesPerSecondMin = 64 * 1024;
 
-/** The longest that a server may ask to wait. */
+/** Maximum wait that a server may request. */
 const retryAfterSecondsMax = 24 * 3600;
 
-/** Longest validator that is kept. */
+/** Maximum length of a stored validator. */
 const validatorCharactersMax = 1_000;
 
 /** Statuses after which the next attempt can succeed. */
 const isTransient = (status: number) => status >= 500 || [408, 425, 429].includes(status);
 
-/** Codes of hints about what is no table, under any format. */
+/** Codes of hints about files that are no table, under any format. */
 const noTables = new Set([
   'excel_workbook',
   'excel_97_workbook',
@@ -49,7 +49,7 @@ const noTables = new Set([
 ]);
 
 /**
- * Opens a file, unless it is the one that `known` names.
+ * Opens a file, unless its validators equal `known`.
  * @throws FetchFailure; the reason of the signal
  */
 export async function openSourceFile(
@@ -83,7 +83,7 @@ export async function openSourceFile(
   }
   return {
     httpStatus: status,
-    // A server can name the packing of a file that its name names too.
+    // A server can declare a compression that the file's name states too.
     fileName:
       hint?.code === 'gzip' || !response.headers['content-encoding'] ? name : name.replace(/\.gz$/i, ''),
     content: startingWith(beginning, content),
@@ -115,7 +115,7 @@ function secondsOf(retryAfter: string | undefined): number | undefined {
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(seconds, 0), retryAfterSecondsMax);
 }
 
-/** Yields the content without the packing of the transfer. @throws FetchFailure; the reason of the signal */
+/** Yields the content without the compression of the transfer. @throws FetchFailure; the reason of the signal */
 async function* contentOf(
   response: IncomingMessage,
   { signal, othersWait = () => false }: SourceFileOptions,
@@ -124,7 +124,7 @@ async function* contentOf(
   const stream = unpacked(response);
   let unpackedBytes = 0;
   const server = {
-    // The smaller number: packed content can unpack to nothing without end, or be little that unpacks to much.
+    // The smaller number: endless compressed content can unpack to nothing, and a little can unpack to much.
     bytes: () => Math.min(unpackedBytes, response.socket.bytesRead),
     isAwaited: () => !response.complete && response.readableLength === 0 && stream.readableLength === 0,
     isGone: () => stream.destroyed,
@@ -179,14 +179,14 @@ function unpacked(response: IncomingMessage): Readable {
   });
 }
 
-/** Names a file by the last segment of the path; the name of a feed ends in one of these. */
+/** Returns the last segment of the path, with an extension of a feed. */
 function fileNameOf(url: string): string {
   const segment = basename(new URL(url).pathname);
   let name = segment;
   try {
     name = decodeURIComponent(segment);
   } catch {
-    // Not UTF-8: as it stands in the URL.
+    // Not UTF-8: unchanged from the URL.
   }
   const safe = name.replaceAll('\0', '') || 'feed';
   return /\.(?:csv|tsv|txt)(?:\.gz)?$/i.test(safe) ? safe : `${safe}.csv`;

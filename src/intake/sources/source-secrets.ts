@@ -24,7 +24,7 @@ export function openSecrets(
 }
 
 /**
- * Makes of a definition as sent what is stored. Masked secrets are those that are stored for the same origin.
+ * Converts a definition as sent to its stored form. A masked secret keeps the stored value for the same origin.
  * @throws invalid_shape if there are secrets, and no key for them
  */
 export function sealDefinition(

@@ -40,7 +40,7 @@ const noFetch = 2 ** 31 - 1;
 export function sourceOperations(db: Database, secretBox: SecretBox | undefined): SourceHandlers {
   return {
     listSources: {
-      /** A cursor is a position: any text with a slash that names can have. */
+      /** A cursor is a position: any text with a slash that names can contain. */
       check({ query: { cursor } }) {
         if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0')))
           throw invalidCursor();
@@ -65,7 +65,7 @@ export function sourceOperations(db: Database, secretBox: SecretBox | undefined)
     },
 
     replaceSource: {
-      /** The partner's name, and what a schema cannot say about a definition. */
+      /** Checks the partner's name, and the rules of a definition that no schema can express. */
       rule({ path: { partner_name: partnerName = '' }, body }) {
         const partner = parsePartnerName(partnerName);
         const faults = typeof partner === 'string' ? [] : [{ ...partner, loc: ['path', 'partner_name'] }];

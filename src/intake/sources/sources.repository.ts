@@ -9,7 +9,7 @@ import { keepAttention, onePartner } from '../../catalog/partners/keep-attention
 import type { PartnerScope } from '../../base/caller';
 import type { SourceDefinition } from './source-definition';
 
-/** A source with its partner, as it is shown. */
+/** A source with its partner, as shown to users. */
 export interface SourceRow {
   source_id: number;
   source_name: string;
@@ -69,14 +69,14 @@ export async function findSource(
   return source ?? null;
 }
 
-/** What is stored of a source before it is replaced. */
+/** The stored parts of a source before its replacement. */
 export interface StoredSource {
   definition: SourceDefinition;
   secrets: Buffer | null;
 }
 
 /**
- * Locks the partner's sources and finds one: concurrent requests for the partner come one after the other.
+ * Locks the partner's sources and finds one: serializes concurrent requests for the partner.
  * @returns undefined if there is none of this name
  */
 export async function lockSource(
@@ -99,7 +99,7 @@ interface NewSource extends StoredSource {
 }
 
 /**
- * Creates a source, or replaces the one of this name; its failures and validators are forgotten.
+ * Creates a source, or replaces the one of this name; resets its failures and validators.
  * @returns whether it is stored: false if the partner has `sourcesMax` others
  */
 export async function upsertSource(trx: Knex.Transaction, source: NewSource): Promise<boolean> {

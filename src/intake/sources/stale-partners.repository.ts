@@ -7,12 +7,12 @@ import { publishEventsSql } from '../../base/db/outbox';
 import { allPartners, keepAttention } from '../../catalog/partners/keep-attention';
 import { withNumbersSql } from '../../catalog/partners/partners.repository';
 
-/** Partners that one transaction notices. */
+/** Number of partners that one transaction records. */
 const partnersPerBatch = 500;
 
 /**
- * Partners without a completed feed for the days that their enabled sources say, the fewest, or else `days`. Before their first
- * completed feed, the days count from the first feed or source. Days that are no number, after a restore, count as none.
+ * Partners without a completed feed for the minimum days of their enabled sources, or else `days`. Before their first
+ * completed feed, the days count from the first feed or source. Malformed days, after a restore, count as none.
  */
 const staleSql = (days: number | null): Sql => sql`
   stale as materialized (
@@ -38,7 +38,7 @@ const staleSql = (days: number | null): Sql => sql`
     ))
   )`;
 
-/** A run that completed later ends the staleness of its time; other days end it for their time only. */
+/** Updates staleness that has changed: by a run that completed later, or by other days. */
 const updateKnownSql = (days: number | null): Sql => sql`
   with ${staleSql(days)}, changed as (
     select partner_id from stale_partners
@@ -71,9 +71,9 @@ const publishStaleSql = (partnerIds: number[]): Sql => {
 };
 
 /**
- * Finds the stale partners, and publishes partner.stale once for each completed feed that was the last for too long. Safe
- * concurrently: one process does it at a time.
- * @param days - undefined: only those of sources count
+ * Finds the stale partners, and publishes partner.stale once per completed feed that was the last one for too long. Safe
+ * concurrently: one process works at a time.
+ * @param days - undefined: only the days of sources count
  * @returns the number of partners that became stale
  */
 export async function noticeStalePartners(db: Database, days: number | undefined): Promise<number> {
@@ -95,7 +95,7 @@ async function noticeBatch(
   const known = await partnersOf(updateKnownSql(days));
   const noticed = await partnersOf(insertNewSql(days));
   if (known.length + noticed.length > 0) await keepAttention(trx, allPartners([...known, ...noticed]));
-  // With the attention of the partner; it waits for no lock.
+  // In the same transaction as the attention of the partner; waits for no lock.
   if (noticed.length > 0) await queryRows(trx, publishStaleSql(noticed));
   return { noticed: noticed.length, changed: known.length };
 }

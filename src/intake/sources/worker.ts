@@ -19,10 +19,10 @@ export const concurrentFetches = 8;
 const failurePauseMilliseconds = 2_000;
 const removalMilliseconds = 60_000;
 
-/** Interval of looking for stale partners, of which each process reads all. */
+/** Interval of the search for stale partners, in which each process reads all partners. */
 const staleMilliseconds = 60_000;
 
-/** Interval of the check of partners for what needs attention, and how many partners each process checks then. */
+/** Interval of the attention check, and the number of partners that each process checks then. */
 const attentionMilliseconds = 60_000;
 const partnersPerCheck = 1_000;
 
@@ -32,7 +32,7 @@ interface SourceWorkerOptions {
   pollMilliseconds?: number;
   /** Seconds over which starts are spread. */
   spread?: number;
-  /** Days without a completed feed after which a partner is stale; default: as its sources say. */
+  /** Days without a completed feed after which a partner is stale; default: only its sources set them. */
   partnerStaleDays?: number;
 }
 
@@ -45,7 +45,7 @@ export function startSourceWorker(
   const claims = new RoundRobinClaims(db);
   let othersWait = false;
 
-  /** A step of its own: one that fails stops no other. */
+  /** A separate task: its failure stops no other. */
   const repeat = (what: string, milliseconds: number, run: () => Promise<unknown>) =>
     startPeriodicTask({
       milliseconds,
@@ -88,7 +88,7 @@ export function startSourceWorker(
   };
 }
 
-/** Renews the lease three times within its length: a database that responds slowly once does not end it. */
+/** Renews the lease three times within its length: a single slow response of the database does not end it. */
 async function fetchWithLease(
   claim: ClaimedFetch,
   context: FetchContext,

@@ -22,7 +22,7 @@ const timeForm = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\
 export function timeArgument(text: string): Date {
   const [, day] = timeForm.exec(text) ?? [];
   const time = new Date(text);
-  // `Date` takes February 30 for March 2.
+  // `Date` converts February 30 to March 2.
   if (!day || Number.isNaN(time.getTime()) || !new Date(day).toISOString().startsWith(day)) {
     throw new InvalidArgumentError('Wrong TIME: it must be one such as 2027-01-31 or 2027-01-31T18:00:00Z.');
   }

@@ -77,7 +77,7 @@ async function createUnfinished(to: string): Promise<string> {
   return unfinished;
 }
 
-/** Copies the database first: each feed of it has its file in the copy, as none is deleted meanwhile. */
+/** Copies the database first: each of its feeds has its file in the copy, as none is deleted meanwhile. */
 async function copyData(address: DatabaseAddress, config: Config, to: string): Promise<BackupManifest> {
   const db = openDatabase(address, { applicationName: 'backup', connectionsMax: 2 });
   try {
@@ -98,7 +98,7 @@ async function copyData(address: DatabaseAddress, config: Config, to: string): P
   }
 }
 
-/** All but the database, and what only a running process needs. */
+/** Returns whether a path is neither of the database nor only for a running process. */
 function isOtherData(path: string): boolean {
   return !/^(postgres\b|\.probe-)/.test(path) && path !== join(parts.objects, 'unfinished');
 }

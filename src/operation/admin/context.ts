@@ -9,7 +9,7 @@ export interface AdminContext {
 }
 
 /**
- * Runs the work of a command on the service's database, whether the service runs or not. Migrates the schema first if a
+ * Executes a command on the service's database, whether or not the service is running. Migrates the schema first if a
  * start of the service would: a command can precede the first start.
  * @param config - the settings of the service; default: from the environment
  * @throws ConfigError; the errors of the work

@@ -19,7 +19,7 @@ export function addDatabase(program: Command): void {
     .action(copy);
 }
 
-/** Copies a database into that of the settings, which the caller must own as a superuser. */
+/** Copies a database into the configured one, which the caller must own as a superuser. */
 async function copy(from: string): Promise<void> {
   const config = loadConfig(process.env);
   const { address, release } = await reachDatabase(config);

@@ -82,12 +82,12 @@ function selectionOf(
     messageIds: isRange ? null : messages,
     from: from ?? null,
     to: to ?? null,
-    // A named message is replayed whatever its outcome.
+    // A named message is replayed regardless of its outcome.
     outcomes: isRange && !delivered ? ['discarded'] : ['delivered', 'discarded'],
   };
 }
 
-/** Sends through the queue, as any event: that tests the worker and its network too. */
+/** Sends through the queue, like any event, to test also the worker and its network. */
 async function ping(db: Database, id: number): Promise<void> {
   const { paused_until: pausedUntil } = await getEnabledEndpoint(db, id);
   if (pausedUntil && pausedUntil.getTime() > Date.now()) {
@@ -118,7 +118,7 @@ async function replay(db: Database, selection: ReplaySelection): Promise<void> {
   printNote(`Deliveries to webhook ${selection.endpointId} that are due again: ${count}.`);
 }
 
-/** @throws when there is no such webhook, or it is disabled: its deliveries would be discarded */
+/** @throws if there is no such webhook, or it is disabled: its deliveries would be discarded */
 async function getEnabledEndpoint(db: Database, id: number): Promise<EndpointRow> {
   const endpoint = await getEndpoint(db, id);
   if (endpoint.disabled_at !== null) throw new Error(`Webhook ${id} is disabled: enable it first.`);

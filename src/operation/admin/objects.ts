@@ -5,7 +5,7 @@ import { openObjectStore } from '../../base/storage/open-store';
 import { withDatabase, type AdminContext } from './context';
 import { printLine } from './output';
 
-/** Younger objects without a row are kept: an upload stores its object before its row. */
+/** Maximum age of kept objects without a row: an upload stores its object before its row. */
 const orphanAgeMilliseconds = 24 * 3600 * 1000;
 
 export function addObjects(program: Command): void {

@@ -52,7 +52,7 @@ async function merge(db: Database, names: [string, string] | undefined, apply: b
   try {
     await inTransaction(db, 'bulk', async (trx) => {
       for (const [from, into] of pairs) merges.push(await mergePartners(trx, from, into));
-      // Rolls back: so the preview has the exact figures of the merge.
+      // Rolls back: the preview has the exact figures of the merge.
       if (!apply) throw new Preview();
     });
   } catch (error) {
@@ -65,7 +65,7 @@ async function merge(db: Database, names: [string, string] | undefined, apply: b
   else if (!apply) printLine('Nothing was changed: this was a preview. --apply merges.');
 }
 
-/** Quotes a name, other characters than ASCII as escapes: names can look the same. */
+/** Quotes a name, with escapes for non-ASCII characters: different names can look the same. */
 function describe(name: string): string {
   const outsideAscii = /[^\x20-\x7e]/gu;
   return `"${name.replace(outsideAscii, (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`)}"`;

@@ -18,7 +18,7 @@ export function addProducts(program: Command): void {
     .action(({ partner }: { partner?: string }) => withDatabase(({ db }) => recordChanges(db, partner)));
 }
 
-/** Records a change of each partner in a transaction of its own: each may wait for a run. */
+/** Records a change of each partner in a separate transaction: each may wait for a run. */
 async function recordChanges(db: Database, sentName: string | undefined): Promise<void> {
   const partners = db('partners').orderBy('partner_id');
   const name = sentName === undefined ? undefined : await storedPartnerName(db, sentName);

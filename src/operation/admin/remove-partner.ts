@@ -5,7 +5,7 @@ import { openObjectStore } from '../../base/storage/open-store';
 import type { AdminContext } from './context';
 import { printLine, printNote, printTable } from './output';
 
-/** Shows what a partner has; with `apply`, removes all of it but the orders, and its stored files. */
+/** Lists the data of a partner; with `apply`, removes all of it except the orders, and its stored files. */
 export async function removeNamedPartner(
   { db, config }: AdminContext,
   sentName: string,

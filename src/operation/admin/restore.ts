@@ -13,7 +13,7 @@ export const manifestFile = 'backup.json';
 /** The folders of a data folder. */
 export const parts = { cluster: 'postgres', objects: 'objects' } as const;
 
-/** What `manifestFile` contains; the counts leave out the file itself. */
+/** Content of `manifestFile`; the counts do not include the file itself. */
 export interface BackupManifest extends FileCount {
   created_at: string;
   /** The version of the server. */
@@ -64,7 +64,7 @@ async function readManifest(from: string): Promise<BackupManifest> {
   );
 }
 
-/** Returns the folder itself, not a link to it. */
+/** Requires an empty or missing folder. @returns its path, with links resolved */
 async function requireEmpty(dataDir: string): Promise<string> {
   if (!existsSync(dataDir)) return dataDir;
   if ((await readdir(dataDir)).length === 0) return realpath(dataDir);

@@ -3,7 +3,7 @@ import type { Client } from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { requireLocalProducts } from '../../base/db/layout/product-layout';
 
-/** Tables of the service, with the columns that are stored; those of partitions belong to the table. */
+/** Tables of the service with their stored columns; a partitioned table counts once. */
 const tablesSql = `
   select quote_ident(relname) as name, string_agg(quote_ident(attname), ', ' order by attname) as columns
   from pg_class join pg_attribute on attrelid = pg_class.oid
@@ -15,10 +15,10 @@ const sequencesSql = `
   select quote_ident(sequencename) as name, last_value as last
   from pg_sequences where schemaname = 'public' order by sequencename`;
 
-/** Tables of the migrations: both databases have made them. */
+/** Tables of the migrations: they exist in both databases. */
 const migrationTables = /^(knex|schema)_migrations(_lock)?$/;
 
-/** What a service with data has. */
+/** Tables that are not empty in a service with data. */
 const filledTables = ['partners', 'feeds', 'orders'];
 
 interface Table {
@@ -30,11 +30,10 @@ interface Table {
 export type CopiedTables = Record<string, number>;
 
 /**
- * Copies all data of the service from one database to another one, perhaps of another major version of PostgreSQL: in one snapshot
- * of the source and one transaction of the target, so that a failure leaves the target as it was.
- *
- * Triggers do not fire, as what they would add is copied too; but for those that let the sums of sales be computed anew: they
- * are those of another server.
+ * Copies all data of the service to another database, which may have another major version of PostgreSQL. Uses one snapshot
+ * of the source and one transaction of the target: a failure leaves the target unchanged.
+ * Triggers do not fire, as their results are copied too, except for triggers that make the sums of sales be computed anew: the
+ * copied sums belong to another server.
  * @param target - a session of a superuser on a database with the same schema, and without data
  * @throws Error when products are distributed, the schemas differ, or the target has data
  */
@@ -74,7 +73,7 @@ async function sameTables(source: Client, target: Client): Promise<Table[]> {
   );
 }
 
-/** Requires that the products are in one table: to this command, shards are other tables. */
+/** Requires that the products are in one table: this command does not copy shards. */
 async function requireLocal(client: Client, name: string): Promise<void> {
   await requireLocalProducts(
     async (text) => (await client.query<{ isLocal: boolean }>(text)).rows,

@@ -3,9 +3,9 @@ import { queryRowsWithin, type Database } from '../../base/db/database';
 import { raw, sql } from '../../base/db/sql';
 
 /**
- * Tables that this account may analyze, each with its first column, with twice the pages or rows that the last ANALYZE, VACUUM or index
- * build has counted, at least eight or a thousand more. Of rows that are being loaded, a table has the pages before their commit, and
- * is counted again after it.
+ * Tables that this account may analyze, each with its first column, that have at least twice the pages or rows of the last ANALYZE,
+ * VACUUM or index build, and at least eight pages or a thousand rows more. A table has the pages of a load before its commit, and
+ * its rows count again after it.
  */
 const grownSql = sql`
   select format('%I.%I', nspname, relname) as name, (
@@ -20,13 +20,13 @@ const grownSql = sql`
     )
   order by pg_relation_size(pg_class.oid)`;
 
-/** Timeout of the query that finds them, which waits for the locks of other statements. */
+/** Timeout of the query, which waits for the locks of other statements. */
 const findMilliseconds = 1_000;
 
 /**
  * Analyzes tables that have grown. Sessions keep the plans of prepared statements and of functions until their tables are analyzed:
- * one that was made for a small table reads all of it. One column is enough for that, at a fifth of the processor time of all: their
- * statistics are made by autovacuum, a minute after the commit.
+ * a plan for a small table reads all of it. One column is enough for that, and takes a fifth of the processor time of all;
+ * autovacuum makes their statistics, a minute after the commit.
  * @returns the names of the tables
  */
 export async function analyzeGrownTables(db: Database): Promise<string[]> {

@@ -63,16 +63,16 @@ export function migratorConfigs({ migrations: known }: KnownSchema): Knex.Migrat
  * @param signal - aborts the wait for another process, not a migration in progress
  * @returns the migrations of newer versions in the database
  * @throws ConfigError after an incompatible contract step of a newer version, or when a step is missing and products are
- *   distributed; Error when PostgreSQL is too old, the encoding is not UTF-8, or a migration fails (which is then rolled back);
- *   the signal's reason
+ * distributed; Error when PostgreSQL is too old, the encoding is not UTF-8, or a migration fails (and is then rolled back);
+ * the signal's reason
  */
 export async function migrateToLatest(
   db: Database,
   signal?: AbortSignal,
   known = currentSchema,
 ): Promise<string[]> {
-  // Polls, because a wait in the server could not be aborted, with a transaction for each attempt: waiting transactions could
-  // occupy all connections of a small pooler, of which the migration needs two.
+  // Polls, with a transaction per attempt. A wait in the server could not be aborted, and waiting transactions could occupy all connections
+  // of a small pooler, of which the migration needs two.
   for (;;) {
     const newer = await migrateAlone(db, known, signal);
     if (newer) return newer;
@@ -98,7 +98,7 @@ function migrateAlone(db: Database, known: KnownSchema, signal?: AbortSignal): P
     const afterEach = (trx: Knex, names: unknown[]) =>
       recordContract(trx, known.migrations[names[0] as string]!);
     for (const config of migratorConfigs(known)) {
-      // Under our lock, knex's own lock is left over from a dead process, and would block every start.
+      // While this process has the migration lock, knex's lock is left over from a dead process, and would block every start.
       await db.migrate.forceFreeMigrationsLock(config);
       await db.migrate.latest({ ...config, afterEach });
     }

@@ -25,7 +25,7 @@ const measures: { [Name in keyof Backlog]: (db: Database) => Promise<Backlog[Nam
 
 /**
  * Measures the backlog into `backlog`.
- * @param onError - receives the error of a measure, which alone is unknown then
+ * @param onError - receives the error of a measure; only this measure is then unknown
  */
 export async function measureBacklog(
   db: Database,

@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config';
 
-/** Returns the text for a first user: address, key, where data are, and commands to try. */
+/** Returns the text for a first user: address, key, location of the data, and commands to try. */
 export function banner(url: string, key: string, { dataDir, servicePages }: Config): string {
   const header = `-H 'x-api-key: ${key}'`;
   return `
@@ -21,7 +21,7 @@ Upload a feed, run its validation job, and look at the products:
 `;
 }
 
-/** Names the folder of the database where it is outside of the data folder. */
+/** Returns the folder of the database if it is outside of the data folder. */
 function databaseText(dataDir: string): string {
   const link = join(dataDir, 'postgres');
   const folder = realpathSync(link);

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Config } from '../../config';
 import { ConfigError } from '../../base/settings';
 
-/** Creates the data folder unless all data are elsewhere. @throws ConfigError when it cannot be created or written */
+/** Creates the data folder unless all data are elsewhere. @throws ConfigError if it cannot be created or written */
 export function ensureDataDir(config: Config): void {
   if (config.databaseUrl && config.s3) return;
   try {
@@ -16,7 +16,7 @@ export function ensureDataDir(config: Config): void {
   }
 }
 
-/** Without the option `recursive`, with which Node 20 never returns on file systems such as /proc. */
+/** Creates a folder without the option `recursive`, with which Node 20 never returns on file systems such as /proc. */
 function createFolder(path: string): void {
   if (!existsSync(path)) {
     createFolder(dirname(path));

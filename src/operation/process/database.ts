@@ -9,7 +9,7 @@ import type { Log } from '../../base/log';
 import type { Cleanup } from './cleanups';
 import { connectionsMax } from './connections';
 
-/** Returns the address in the settings, or starts the embedded server, which is restarted when it dies. */
+/** Returns the configured address, or starts the embedded server, which is restarted when it dies. */
 export async function databaseAddress(
   config: Config,
   log: Log,
@@ -58,7 +58,7 @@ export async function requireKey(db: Database, { databaseUrl, apiKeys }: Config)
 
 export const closePool = (db: Database) => closeWithin(db.destroy());
 
-/** Waits for a close, but not for a frozen connection: that ends with the process. */
+/** Waits for a close, but not for a frozen connection, which ends with the process. */
 export function closeWithin(closed: Promise<unknown>): Promise<unknown> {
   return Promise.race([closed, sleep(closeMilliseconds, undefined, { ref: false })]);
 }

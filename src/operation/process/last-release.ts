@@ -5,7 +5,7 @@ import { queuedRunAttempts } from '../../runs/queue/run-target.repository';
 /** One statement takes a tenth of a second. */
 const deliveriesPerStatement = 1_000;
 
-/** Runs in progress from its queue when `runs` became the queue, in case that their process dies. */
+/** Runs that were in progress in its queue when `runs` became the queue, in case their process dies. */
 const adoptRunsSql = sql`
   update runs set requested_at = started_at, attempts_left = ${raw(queuedRunAttempts)}
   where status = 'running' and requested_at is null

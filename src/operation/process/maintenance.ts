@@ -53,13 +53,13 @@ const tasks: MaintenanceTask[] = [
     what: 'delete expired responses of idempotent requests',
     milliseconds: 5_000,
     run: deleteExpiredAnswers,
-    // After a pause of the service there can be millions.
+    // After downtime there can be millions.
     isAwaited: false,
   },
   { what: 'analyze grown tables', milliseconds: 2_000, run: analyzeGrownTables, isAwaited: false },
 ];
 
-/** Runs the awaited tasks once, then starts each periodically. @returns stops them */
+/** Runs the awaited tasks once, then starts each periodically. @returns stop function */
 export async function startMaintenanceTasks(db: Database, log: Log): Promise<() => Promise<unknown>> {
   const onError = (what: string) => (error: unknown) => log.warn({ err: error }, `failed to ${what}`);
   for (const { what, run, isAwaited } of tasks) {

@@ -8,7 +8,7 @@ import { closePool, databaseAddress, prepareDatabase } from './database';
 import type { StartContext } from './start';
 
 /**
- * Migrates the schema, then distributes the products over shards of Citus if `--distribute` says so.
+ * Migrates the schema, then distributes the products over shards of Citus with `--distribute`.
  * @param args - the arguments of the command
  * @throws ConfigError; the signal's reason
  */
@@ -42,7 +42,7 @@ const partitionRemoved =
   'The option --partition has been removed: products that have partitions keep them, `npm run admin -- database copy` into a new ' +
   'database makes one table of them (docs/how-to/manage-data.md), and --distribute divides products over several machines.';
 
-/** @returns the number of shards; undefined when the products stay as they are */
+/** @returns the number of shards; undefined to keep the products as they are */
 function readShards(args: readonly string[]): number | undefined {
   if (args.some((arg) => /^--partition(=|$)/.test(arg))) throw new ConfigError(partitionRemoved);
   let distribute: string | undefined;

@@ -6,7 +6,7 @@ import type { Cleanup } from './cleanups';
 import { listen } from './listen';
 
 /**
- * Serves metrics and probes from the start of the process to its end. Their code is loaded only here: it takes 10 MB.
+ * Serves metrics and probes from the start of the process to its end. Loads their code only here: it takes 10 MB.
  * @returns the metrics of this process
  */
 export async function startOperatorServer(

@@ -127,7 +127,7 @@ function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database 
   return db;
 }
 
-/** Starts the run worker, and the workers of webhooks and sources where this process executes queued work. */
+/** Starts the run worker, and the workers of webhooks and sources if this process executes queued work. */
 function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWork: () => Promise<void> } {
   const { config, log, cleanups, address, db, objectStore, metrics } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };

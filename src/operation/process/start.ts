@@ -121,7 +121,7 @@ async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<v
     await objectStore.prepare();
   } catch (error) {
     if (!(error instanceof StorageError)) throw error;
-    // Requests that need it get 503 until it is reachable.
+    // Requests that need it get 503 until it is available.
     log.warn({ err: error }, 'object store not reachable');
   }
 }

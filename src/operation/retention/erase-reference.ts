@@ -3,7 +3,7 @@ import { sql } from '../../base/db/sql';
 import { inTransaction } from '../../base/db/transaction';
 import { formatId } from '../../base/ids';
 
-/** Orders whose reference is erased: these numbers, or all with one reference. */
+/** Orders whose reference is erased: by number, or all with one reference. */
 export type ErasureSelection = { orderIds: number[] } | { reference: string };
 
 /** Numbers of changed rows. */
@@ -11,11 +11,11 @@ export interface ErasureResult {
   orders: number;
   /** Stored responses of requests with an `Idempotency-Key`. */
   replies: number;
-  /** Selected numbers of which there is no order. */
+  /** Selected numbers without an order. */
   unknown: number[];
 }
 
-/** Other members keep their text: the digits of an amount too. */
+/** Other members keep their text, including the digits of an amount. */
 const eraseInRepliesSql = (orderIds: readonly string[]) => sql`
   update idempotency_keys set response_body = (
     select json_object_agg(key, case when key = 'customer_reference' then cast('null' as json) else value end order by position)
@@ -24,7 +24,7 @@ const eraseInRepliesSql = (orderIds: readonly string[]) => sql`
   where response_body ->> 'order_id' = any (${orderIds}) and response_body ->> 'customer_reference' is not null`;
 
 /**
- * Sets the `customer_reference` of orders to null, and in the stored responses of the requests that created them. Webhooks
+ * Sets the `customer_reference` of orders to null, also in the stored responses of the requests that created them. Webhooks
  * have no copy: the order is read at each delivery. The sales figures do not depend on it.
  */
 export function eraseReferences(db: Database, selection: ErasureSelection): Promise<ErasureResult> {

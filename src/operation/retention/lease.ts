@@ -11,7 +11,7 @@ const leaseSeconds = 60;
 /** Runs a batch in a transaction with the lease. @throws PruneInProgress */
 export type Lease = <T>(work: (trx: Knex.Transaction) => Promise<T>) => Promise<T>;
 
-/** Another process prunes, or has just died while it did. */
+/** Another process prunes, or has just died during a prune. */
 export class PruneInProgress extends Error {
   constructor() {
     super('Another process is pruning now: try again in a minute.');
@@ -42,7 +42,7 @@ export function withLease<T>(
 
 /**
  * Holds the lease during work outside of transactions: no raw file is deleted meanwhile.
- * @throws PruneInProgress at the start, or when the lease was lost; the errors of the work
+ * @throws PruneInProgress at the start, or if the lease was lost; the errors of the work
  */
 export async function holdLease<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const holder = randomUUID();
@@ -65,7 +65,7 @@ export async function holdLease<T>(db: Database, work: () => Promise<T>): Promis
   }
 }
 
-/** Releases the lease. @param isComplete - whether all that had expired was removed: the next day's work is then due */
+/** Releases the lease. @param isComplete - whether all expired data were removed: the next prune is then due in a day */
 export async function releaseLease(db: Database, holder: string, isComplete: boolean): Promise<void> {
   await changeRows(
     db,
@@ -74,7 +74,7 @@ export async function releaseLease(db: Database, holder: string, isComplete: boo
   );
 }
 
-/** Returns whether the last complete prune began to be a day old. */
+/** Returns whether the last complete prune began at least a day ago. */
 export async function isPruneDue(db: Database): Promise<boolean> {
   const [row] = await queryRows<{ isDue: boolean }>(
     db,

@@ -5,18 +5,18 @@ import { sql, type Sql } from '../../base/db/sql';
 /** Rows per transaction, a few milliseconds. */
 const batchRows = 500;
 
-/** Changes that are considered for a batch: most have ended more versions. */
+/** Number of changes per batch: most have ended more versions. */
 const batchChanges = 20;
 
-/** The last load of each collection of a partner can be undone, however old it is. */
+/** The last load of each collection of a partner can be undone at any age. */
 const keptSql = sql`
   select max(run_id) as run_id
   from catalog_versions join validation_jobs using (job_id) join feeds using (feed_id)
   group by feeds.partner_id, collection`;
 
 /**
- * Versions of products that ended long ago, by the numbers of the changes `among` that ended them. What a kept change has ended or
- * begun is kept, and of each product the versions since: there is no gap in its history.
+ * Versions of products that ended long ago, by the numbers of the changes `among` that ended them. Keeps versions that a kept change
+ * has ended or begun, and all later versions of these products: their history has no gap.
  */
 const versionsSql = (among: Sql, kept: readonly number[]) => sql`
   product_versions as version
@@ -33,7 +33,7 @@ const expiredSql = (days: number, kept: readonly number[]) => sql`
   select run_id from catalog_versions
   where effective_at < now() - ${days} * interval '1 day' and run_id <> all (${kept})`;
 
-/** Numbers of removed versions; bytes are about those of the rows, without indexes. */
+/** Numbers of removed versions, and the approximate bytes of their rows, without indexes. */
 export interface RemovedVersions {
   rows: number;
   bytes: number;
@@ -58,9 +58,9 @@ export async function listKept(trx: Knex.Transaction): Promise<number[]> {
 
 /**
  * Removes a batch of versions that ended more than `days` ago, the oldest first, and marks the changes that ended them: reads then
- * know from when on the history is kept.
- * @param kept - as `listKept` returns them
- * @param from - the change at which the batch before ended: earlier ones are not looked at again
+ * know where the kept history begins.
+ * @param kept - the result of `listKept`
+ * @param from - the last change of the previous batch: earlier ones are skipped
  * @returns undefined when there are none
  */
 export async function removeExpiredVersions(

@@ -31,14 +31,14 @@ const pauseAfterFailureMilliseconds = 15 * 60_000;
 
 const checkStoreMilliseconds = 10_000;
 
-/** For how long data are kept; undefined: for ever. */
+/** Retention periods; undefined: for ever. */
 export interface RetentionRules {
   rowIssueDays: number;
   rawFileDays?: number;
   historyDays: number;
 }
 
-/** What a prune removed, or would remove. */
+/** Numbers that a prune removed, or would remove. */
 export interface PruneResult {
   issues: RemovedIssues;
   files: RemovedFiles;
@@ -51,7 +51,7 @@ export interface RetentionContext {
   rules: RetentionRules;
 }
 
-/** Counts what `prune` would remove now. */
+/** Counts the data that `prune` would remove now. */
 export function planPrune({ db, rules }: Omit<RetentionContext, 'objectStore'>): Promise<PruneResult> {
   return inTransaction(db, 'bulk', async (trx) => ({
     issues: await countExpiredIssues(trx, rules.rowIssueDays),
@@ -64,10 +64,10 @@ export function planPrune({ db, rules }: Omit<RetentionContext, 'objectStore'>):
 }
 
 /**
- * Removes all that has expired, in small transactions with pauses. Can be interrupted, and repeated.
+ * Removes all expired data, in small transactions with pauses. Can be interrupted, and repeated.
  * @param signal - aborts between two batches
- * @throws after all else was removed: the first error of a step, or else of a file: StorageError, or FeedFailure when a raw file
- *   cannot be read. PruneInProgress when another process prunes
+ * @throws after everything else was removed: the first error of a step, or else of a file: StorageError, or FeedFailure when a raw
+ * file cannot be read. PruneInProgress when another process prunes
  */
 export async function prune(context: RetentionContext, signal?: AbortSignal): Promise<PruneResult> {
   const { db, rules } = context;
@@ -91,7 +91,7 @@ export async function prune(context: RetentionContext, signal?: AbortSignal): Pr
   }
 }
 
-/** Errors of parts, which delay no other. */
+/** Collects errors of parts, which do not delay other parts. */
 class Failures {
   private readonly errors: unknown[] = [];
 
@@ -115,7 +115,7 @@ class Failures {
   }
 }
 
-/** Checks after the failure of one object that the store is there for the next ones. @throws StorageError */
+/** Checks after the failure of one object that the store is available for the next ones. @throws StorageError */
 const requireStore = (objectStore: ObjectStore) =>
   objectStore.check(AbortSignal.timeout(checkStoreMilliseconds));
 
@@ -168,7 +168,7 @@ async function pruneIssues(lease: Lease, days: number, signal?: AbortSignal): Pr
   return total;
 }
 
-/** Removes expired files; before each, keeps the digests of the records that products and order items come from. */
+/** Removes expired files. First stores the digests of the records that products and order items come from. */
 async function pruneFiles(
   { db, objectStore, rules: { rawFileDays: days } }: RetentionContext,
   lease: Lease,
@@ -218,10 +218,7 @@ async function pruneVersions(lease: Lease, days: number, signal?: AbortSignal): 
   return total;
 }
 
-/**
- * Starts the daily prune: of all processes, the first that finds it due does it. After an interruption, any process
- * continues.
- */
+/** Starts the daily prune: the first process that finds it due executes it. After an interruption, any process continues. */
 export function startDailyPrune(context: RetentionContext, log: Log) {
   return startPeriodicTask({
     milliseconds: checkMilliseconds,
@@ -232,7 +229,7 @@ export function startDailyPrune(context: RetentionContext, log: Log) {
   });
 }
 
-/** Prunes unless that was done within a day, or another process does it. */
+/** Prunes if it is due, and no other process does. */
 export async function pruneIfDue(context: RetentionContext, log: Log, signal?: AbortSignal): Promise<void> {
   if (!(await isPruneDue(context.db))) return;
   try {

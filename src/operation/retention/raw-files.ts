@@ -8,8 +8,8 @@ import type { RawFile } from '../../runs/etl/raw-file';
 const batchFeeds = 100;
 
 /**
- * Feeds whose raw file has expired: uploaded long ago, and run, the last time long ago. Not those that the catalog needs: of
- * each collection, the newest feed that was loaded and the feed that was loaded last; and failed ones that were loaded before.
+ * Feeds whose raw file has expired: uploaded long ago, and last run long ago. Excludes feeds that the catalog needs: for
+ * each collection, the newest loaded feed and the last loaded feed; and failed ones that were loaded before.
  * @param isFailedExpired - a condition on `feeds` whose run has not completed
  */
 const expiredFiles = (days: number, isFailedExpired: Sql) => sql`
@@ -63,7 +63,7 @@ export interface ExpiredFile extends RawFile {
 
 /**
  * Lists some expired raw files, oldest first.
- * @param after - the last one of the batch before: files that are kept are not looked at again
+ * @param after - the last one of the previous batch: kept files are not read again
  */
 export async function listExpiredFiles(
   trx: Knex.Transaction,
@@ -82,7 +82,7 @@ export async function listExpiredFiles(
 }
 
 /**
- * Marks a raw file as removed if it still is expired, and enqueues its object for deletion. Skips a job that is about to run.
+ * Marks a raw file as removed if it is still expired, and enqueues its object for deletion. Skips a job that is about to run.
  * @returns whether it was marked
  */
 export async function removeExpiredFile(

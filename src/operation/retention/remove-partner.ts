@@ -14,7 +14,7 @@ const batchRows = 1_000;
 /** Feeds per transaction, each with up to 10,000 row issues. */
 const batchFeeds = 5;
 
-/** What the removal of a partner removes; the orders stay. */
+/** Data that the removal of a partner removes; the orders stay. */
 export interface PartnerData {
   products: number;
   product_versions: number;
@@ -64,16 +64,15 @@ export async function countPartnerData(db: Database, name: string): Promise<Part
 }
 
 /**
- * Removes a partner and all of its data but the orders, whose items have copies of the products. Works in small transactions;
+ * Removes a partner and all of its data except the orders, whose items have copies of the products. Works in small transactions;
  * after an interruption, it can be repeated.
- *
- * The products come first, and the partner last: until then, a repetition finds the rest. The objects of the raw files are
- * deleted by `deleteRemovedObjects`, else by the next prune.
+ * The products come first, and the partner last: until then, a repetition finds the rest. `deleteRemovedObjects`, or else the next
+ * prune, deletes the objects of the raw files.
  * @throws Error for an unknown partner, and while a run is queued or in progress
  */
 export async function removePartner(db: Database, name: string): Promise<void> {
   const partnerId = await findPartner(db, name);
-  // Else the removal of the sources removes them in one statement.
+  // Otherwise the removal of the sources removes them in one statement.
   if (partnerId !== undefined) await removeInBatches(db, partnerId, removeFetches);
   await inTransaction(db, 'request', async (trx) => {
     if (partnerId !== undefined) await lockIdlePartner(trx, partnerId);
@@ -128,7 +127,7 @@ async function lockIdlePartner(trx: Knex.Transaction, partnerId: number): Promis
 /** Removes a batch of a partner's data. @returns the number of rows; 0 when none are left */
 type Removal = (trx: Knex.Transaction, partnerId: number) => Promise<number>;
 
-/** Removes some products. Triggers keep digests, counts and the search index right in between. */
+/** Removes some products. Triggers keep digests, counts and the search index consistent. */
 const removeProducts: Removal = async (trx, partnerId) => {
   await queryRows(trx, raw("set local partner_catalog.change = 'none'"));
   await takeWorkingCopy(trx, [copyFirst(partnerId, batchRows)]);
@@ -148,7 +147,7 @@ const removeFrom =
        ))`,
     );
 
-/** Removes some fetches that have ended. */
+/** Removes some ended fetches. */
 const removeFetches: Removal = (trx, partnerId) =>
   changeRows(
     trx,
@@ -193,7 +192,7 @@ const removeFeeds: Removal = async (trx, partnerId) => {
   return feedIds.length;
 };
 
-/** In this order: versions of products may arise until these are gone. */
+/** In this order: versions of products may be created until these are gone. */
 const removals = [
   removeProducts,
   removeFrom('product_versions'),
@@ -202,7 +201,7 @@ const removals = [
   removeFeeds,
 ];
 
-/** Tables that have rows of a partner, although it has neither products nor feeds. */
+/** Tables that can have rows of a partner without products and feeds. */
 const otherTables = [
   'digest_blocks',
   'record_digests',
@@ -218,7 +217,7 @@ const otherTables = [
   'catalog_versions',
 ];
 
-/** Removes the partner if it has neither products nor feeds. @returns whether it is gone */
+/** Removes the partner if it has neither products nor feeds. @returns whether it was removed */
 async function removeEmptyPartner(trx: Knex.Transaction, partnerId: number): Promise<boolean> {
   await lockIdlePartner(trx, partnerId);
   // Uploads wait: they lock the row.
@@ -229,7 +228,7 @@ async function removeEmptyPartner(trx: Knex.Transaction, partnerId: number): Pro
   const { partnerTables } = await productLayout(trx);
   for (const table of [...otherTables, ...partnerTables, 'partners'])
     await trx(table).where('partner_id', partnerId).delete();
-  // Its reasons go with it.
+  // Its reasons end with it.
   await keepAttention(trx, onePartner(partnerId));
   return true;
 }

@@ -2,10 +2,10 @@ import type { Knex } from 'knex';
 import type { Database } from '../../base/db/database';
 import type { ObjectStore } from '../../base/storage/object-store';
 
-/** Objects that are deleted at the same time. */
+/** Number of concurrent deletions. */
 const batchObjects = 10;
 
-/** Lists some objects that are to be deleted from this bucket, by their keys after `after`. */
+/** Lists some objects to be deleted from this bucket, by their keys after `after`. */
 export async function listRemovedObjects(
   trx: Knex.Transaction,
   bucket: string,
@@ -22,7 +22,7 @@ export async function listRemovedObjects(
 /**
  * Deletes objects from the store, then from the table: after an interruption, they are deleted again. No other object ever
  * gets their keys, which contain the number of the feed.
- * @returns the errors of those that the store did not delete
+ * @returns the errors of objects that the store did not delete
  */
 export async function deleteObjects(
   db: Database,

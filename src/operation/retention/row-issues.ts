@@ -5,7 +5,7 @@ import { sql } from '../../base/db/sql';
 /** Rows per transaction, a few milliseconds; the issues of one job are never split. */
 const batchRows = 500;
 
-/** Jobs that are considered for a batch: most have few issues. */
+/** Number of jobs per batch: most have few issues. */
 const batchJobs = 200;
 
 /** Jobs whose issues have expired. A run of release 1.2.0 does not reset the time of removal. */
@@ -13,7 +13,7 @@ const expiredJobs = (days: number) => sql`
   finished_at < now() - ${days} * interval '1 day' and cast(issue_counts as text) <> '[]'
   and (issues_removed_at is null or issues_removed_at < finished_at)`;
 
-/** Numbers of removed row issues; bytes are those of the rows, without indexes. */
+/** Numbers of removed row issues, and the bytes of their rows, without indexes. */
 export interface RemovedIssues {
   jobs: number;
   rows: number;
@@ -32,7 +32,7 @@ export async function countExpiredIssues(trx: Knex.Transaction, days: number): P
 }
 
 /**
- * Removes a batch of row issues that were found by runs that ended more than `days` ago, the oldest first, and notes it in
+ * Removes a batch of row issues of runs that ended more than `days` ago, the oldest first, and records it in
  * their jobs. Skips jobs that are about to run.
  * @returns undefined when there are none
  */

@@ -13,7 +13,7 @@ import type { ExpiredFile } from './raw-files';
 /** Products per statement. */
 const batchProducts = 10_000;
 
-/** Records per transaction, whether their digests are kept or not: the lease is renewed while a file is read. */
+/** Records per transaction, whether or not their digests are kept: the lease is renewed while a file is read. */
 const batchRecords = 10_000;
 
 /** Digest of a record with its offset in the file. */
@@ -22,7 +22,7 @@ interface RecordDigest {
   digest: Buffer;
 }
 
-/** Lists the offsets of ordered records, by the numbers of the feeds. Reads all order items: no index leads to them. */
+/** Lists the offsets of ordered records, by the numbers of the feeds. Reads all order items: they have no index by feed. */
 export async function listOrderedOffsets(
   db: Database,
   files: readonly ExpiredFile[],
@@ -49,7 +49,7 @@ interface DigestContext {
 }
 
 /**
- * Keeps the digests of the records that products and order items come from, so that they outlast the file. Keeps none if the
+ * Stores the digests of the records that products and order items come from, which outlast the file. Stores none if the
  * file is missing or is not the uploaded one. Can be repeated.
  * @param ordered - offsets of the records of order items
  * @returns false if it was aborted
@@ -78,7 +78,7 @@ export async function keepDigests(
   return true;
 }
 
-/** Lists the offsets of the records that products come from, in statements of their own. */
+/** Lists the offsets of the records that products come from, in separate statements. */
 async function* listProductOffsets(db: Database, { partnerId, feedId }: ExpiredFile): AsyncGenerator<number> {
   let after = 0;
   for (;;) {

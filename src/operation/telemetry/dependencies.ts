@@ -18,7 +18,7 @@ export interface Dependencies {
   objectStore: Pick<ObjectStore, 'check'>;
 }
 
-/** What the last checks have found. */
+/** Results of the last checks. */
 export interface DependencyStates {
   /** Whether the database accepts a new connection. */
   database: boolean;

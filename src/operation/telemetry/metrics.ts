@@ -8,9 +8,9 @@ import type { DeliveryOutcome } from '../../webhooks/outcomes.repository';
 import type { DependencyStates } from './dependencies';
 import { requestOutcomes, type RequestOutcome, type RequestRecord } from '../../http/request-log';
 
-/** From the fastest response to an upload of a gigabyte. */
+/** Buckets from the fastest response to an upload of a gigabyte. */
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
-/** From a feed of a few rows to one of millions. */
+/** Buckets from a feed of a few rows to one of millions. */
 const runSeconds = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3600];
 
 const rowOutcomes = ['inserted', 'updated', 'unchanged', 'skipped'] as const;
@@ -168,7 +168,7 @@ function optionsOf<Name extends MetricName>(name: Name, registry: Registry) {
   return { name, help, labelNames: Object.keys(labels) as LabelOf<Name>[], registers: [registry] };
 }
 
-/** The metrics of this process. Each label has few values, whatever callers send: requests of no operation are `none`. */
+/** The metrics of this process. Each label has few values, for any requests: the operation of unknown routes is `none`. */
 export class Metrics {
   private readonly registry = new Registry();
   private readonly requests = new Histogram({
@@ -220,12 +220,12 @@ export class Metrics {
     this.fetches.inc({ outcome });
   };
 
-  /** Counts deaths of ETL threads, the only ones. @param source - emits `worker` for each new thread */
+  /** Counts deaths of ETL threads, the only threads. @param source - emits `worker` for each new thread */
   watchThreads(source: Pick<NodeJS.EventEmitter, 'on'> = process): void {
     source.on('worker', (worker: Worker) => worker.once('error', () => this.threadDeaths.inc()));
   }
 
-  /** Adds gauges of the backlog. @param latest - without what is unknown */
+  /** Adds gauges of the backlog. @param latest - without unknown values */
   watchBacklog(latest: () => Partial<Backlog>): void {
     const addGauge = (name: MetricName, valueOf: (backlog: Partial<Backlog>) => number | undefined) =>
       this.addGauge(name, () => {

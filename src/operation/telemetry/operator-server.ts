@@ -12,7 +12,7 @@ interface PageResponse {
 
 /**
  * Creates the HTTP server for operators, not listening yet: `/metrics` for Prometheus, `/livez` and `/readyz` for orchestrators.
- * It requires no key and is no part of the document.
+ * It requires no key, and is not part of the document.
  */
 export function createOperatorServer(metrics: Pick<Metrics, 'text'>, readiness: Readiness, log: Log): Server {
   const pages = new Map<string | undefined, () => Promise<PageResponse>>([

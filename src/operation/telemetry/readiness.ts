@@ -4,8 +4,8 @@ interface ReadinessReport {
 }
 
 /**
- * The readiness of this process, for `/readyz`. It is ready when it has started on a schema that fits it, until it shuts down.
- * Dependencies are gauges: without one of them, all processes would be taken out of service at once, with what they still serve.
+ * The readiness of this process, for `/readyz`: ready from its start on a compatible schema until it shuts down.
+ * Dependencies are gauges: a missing one would take all processes out of service at once, although they still serve other requests.
  */
 export class Readiness {
   private isOpen = false;

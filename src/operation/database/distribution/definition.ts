@@ -11,7 +11,7 @@ interface Index {
   primary_key: string | null;
 }
 
-/** What a table of products needs to be like `products`. */
+/** Parts that a table of products needs to be like `products`. */
 export interface TableDefinition {
   owner: string;
   is_partitioned: boolean;

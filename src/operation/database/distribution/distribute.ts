@@ -15,8 +15,7 @@ const lockSeconds = 5;
 
 /**
  * Distributes `products` and `product_words` by partner over shards of Citus; 0 makes local tables again. Experimental.
- *
- * One transaction, with a copy of all products. The table that it replaces stays, empty: writers use it as a pattern.
+ * One transaction, with a copy of all products. The replaced table stays, empty: writers use it as a pattern.
  * @throws ConfigError when the operator must do something first
  */
 export async function distributeProducts(db: Database, shards: number, { log }: { log: Log }): Promise<void> {
@@ -67,7 +66,7 @@ async function distribute(trx: Knex.Transaction, shards: number): Promise<void> 
     ...grantTables(grants, 'products'),
     ...indexes.flatMap(({ name, is_unique, has_partner, definition, primary_key }) => {
       if (primary_key) return [`alter table products add constraint ${name} ${primary_key}`];
-      // Blocks of numbers keep product_id unique, and lead to the partner.
+      // Blocks of numbers keep product_id unique, and map it to the partner.
       const unique = is_unique && has_partner ? 'unique ' : '';
       return [`create ${unique}index ${name} on products ${definition}`];
     }),
@@ -122,7 +121,7 @@ const localName = (name: string) => `${name}${localSuffix}`;
 const executeAll = (trx: Knex.Transaction, statements: readonly string[]) =>
   queryRows(trx, raw(statements.join(';\n')));
 
-/** Runs a statement on the local table that changes no product: it only moves them. */
+/** Moves products to or from the local table without triggers: no product changes. */
 async function withoutTriggers(trx: Knex.Transaction, work: () => PromiseLike<unknown>): Promise<void> {
   await queryRows(trx, raw(`alter table ${localProducts} disable trigger user`));
   await work();
@@ -136,7 +135,7 @@ interface Grant {
   option: string;
 }
 
-/** Reads the privileges on all columns of `products`, those of its owner left out. */
+/** Reads the privileges on all columns of `products`, except the owner's. */
 async function readGrants(trx: Knex.Transaction): Promise<Grant[]> {
   return queryRows<Grant>(
     trx,
@@ -152,7 +151,7 @@ async function readGrants(trx: Knex.Transaction): Promise<Grant[]> {
 const grantTables = (grants: readonly Grant[], tables: string) =>
   grants.map(({ privilege, grantee, option }) => `grant ${privilege} on ${tables} to ${grantee}${option}`);
 
-/** Lets those who insert products draw numbers for them. */
+/** Lets accounts that insert products draw numbers for them. */
 const grantNumbers = (grants: readonly Grant[]) =>
   grants
     .filter(({ privilege }) => privilege === 'INSERT')
@@ -191,7 +190,7 @@ async function requirePlainTable(
   );
 }
 
-/** Requires that no service runs: it would not notice the change. Of other accounts, an ordinary one sees no `backend_type`. */
+/** Requires that no service runs: it would not notice the change. An ordinary account sees no `backend_type` of other accounts. */
 async function requireNoSessions(trx: Knex.Transaction): Promise<void> {
   const rows = await queryRows<{ session: string }>(
     trx,

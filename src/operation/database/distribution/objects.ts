@@ -3,18 +3,18 @@ import { sharedLockSql } from '../../../base/db/locks';
 import { raw } from '../../../base/db/sql';
 
 /**
- * Product numbers of a block, which belongs to one partner. Products from before the distribution have a row of `product_blocks` for each run
- * of numbers of one partner.
+ * Product numbers per block, which belongs to one partner. For products from before the distribution, `product_blocks` has a row for
+ * each run of numbers of one partner.
  */
 const blockNumbers = 1_024;
 
 /** The tables among the objects of `createObjectsSql`. */
 export const objectTables = 'product_blocks, product_insertions, product_partners';
 
-/** The sequence among them: the numbers of blocks. */
+/** The sequence of block numbers among them. */
 export const numbersSequence = 'product_block_numbers';
 
-/** Local objects that a distributed `products` needs besides; `products_local` is there, with all products. */
+/** Additional local objects of a distributed `products`; `products_local` exists, with all products. */
 export const createObjectsSql = `
   -- Ranges of product numbers, each of one partner. next_id is the first number that is not drawn yet.
   create table product_blocks (
