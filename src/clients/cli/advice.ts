@@ -1,10 +1,10 @@
-/** What the service advises as parameters of a request, and the options of the command line for it. */
+/** Advice of the service as parameters of a request, and the options of the command line for it. */
 const advice: readonly [RegExp, string][] = [
   [/\bmax_withdrawn=(\d+)/g, '--max-withdrawn $1'],
   [/\bon_conflict=skip\b/g, '--skip-conflicts'],
 ];
 
-/** Rewrites the advice in a message of the service, so that it can be followed on the command line. */
+/** Replaces parameters in a message of the service by options of the command line. */
 export function inOptions(message: string): string {
   return advice.reduce((text, [parameter, option]) => text.replace(parameter, option), message);
 }

@@ -18,7 +18,7 @@ const pollSeconds = 1;
 
 const pathOf = (jobId: string, what: string) => `/jobs/${encodeURIComponent(jobId)}/${what}`;
 
-/** Shows what a run has changed. */
+/** Shows the changes of a run. */
 export function showChanges(jobId: string, page: { run: number; limit: number; cursor?: string }): Work {
   return async ({ service, json }) => {
     const path = `${pathOf(jobId, 'changes')}${queryText(page)}`;
@@ -39,7 +39,7 @@ function changesReport(changes: RunChanges): string {
 
 const tableOf = (items: RunChanges['items']) => (items.length > 0 ? `\n${changeTable(items)}` : '');
 
-/** What `revert` is asked for. */
+/** Options of `revert`. */
 interface RevertOptions {
   run: number;
   dryRun?: boolean;
@@ -48,7 +48,7 @@ interface RevertOptions {
   cursor?: string;
 }
 
-/** Undoes a run and shows the result, or shows what that would do. */
+/** Undoes a run and shows the result, or shows a preview. */
 export function revert(jobId: string, options: RevertOptions): Work {
   return async (session) => {
     const undone = options.dryRun
@@ -79,7 +79,7 @@ async function revertRun(session: Session, jobId: string, options: RevertOptions
   const response = await session.service.ask('the revert', {
     method: 'POST',
     path: `${pathOf(jobId, 'revert')}${queryText(queryOf(options))}`,
-    // A small one takes less.
+    // A small revert takes less.
     headers: { prefer: 'respond-async, wait=1' },
     // The first attempt has reverted it.
     doneStatus: 409,

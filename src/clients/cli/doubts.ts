@@ -9,7 +9,7 @@ type Choice = components['schemas']['DoubtChoice'];
 
 /**
  * Parses the options `--answer ABOUT=NUMBER[:VALUE]`.
- * @throws UsageFailure for an answer to no doubt of the file, and for one without its value
+ * @throws UsageFailure for an answer to no doubt of the file, or without the value that it needs
  */
 export function parseAnswers(texts: readonly string[], doubts: readonly Doubt[]): Answers {
   const answers = new Map<string, { choice: number; value: string }>();
@@ -49,7 +49,7 @@ function choiceText({ label, value_pointer, sample }: Choice, about: string, ind
 const valuesText = ({ sku, product_name, price, currency }: Choice['sample'][number]) =>
   [sku, product_name, [price, currency].filter(Boolean).join(' ')].filter(Boolean).join('; ');
 
-/** Asks for the answers at a terminal, and adds them to those that are known. An empty line leaves a doubt open. */
+/** Asks for the answers at a terminal, and adds them to the known ones. An empty line leaves a doubt open. */
 export async function askFor(doubts: readonly Doubt[], known: Answers): Promise<Answers> {
   const answers = new Map(known);
   const terminal = createInterface({ input: process.stdin, output: process.stdout });

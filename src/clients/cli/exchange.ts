@@ -13,9 +13,9 @@ export interface ServiceResponse {
 export interface StreamedBody {
   /** In bytes; undefined: unknown before its end. */
   size: number | undefined;
-  /** A piece is valid until the next one is requested. */
+  /** A chunk is valid until the next one is requested. */
   pieces(): AsyncIterable<Buffer>;
-  /** Called with each piece written to the socket. */
+  /** Called with each chunk written to the socket. */
   onSent(piece: Buffer): void;
 }
 
@@ -30,13 +30,13 @@ export interface ClientExchange {
 /** The request body could not be read; `cause` is the reason. */
 export class BodyFailure extends Error {}
 
-/** The response could not be saved, or only in part; `cause` is the reason. */
+/** The response could not be saved completely; `cause` is the reason. */
 export class SaveFailure extends Error {}
 
 const connectMilliseconds = 10_000;
-/** Longer than a long poll, and than the service takes to store the end of a large file. */
+/** Longer than a long poll, and longer than the service takes to store the end of a large file. */
 const idleMilliseconds = 5 * 60_000;
-/** The body is sent after this time without `100 Continue`. */
+/** Maximum wait for `100 Continue`, after which the body is sent. */
 const continueMilliseconds = 1_000;
 
 /** Sends one request on a new connection. @throws BodyFailure, SaveFailure, an error of the network, the signal's reason */
@@ -76,7 +76,7 @@ function bodyHeaders({ size }: StreamedBody): Record<string, string> {
   return { expect: '100-continue', ...(size !== undefined && { 'content-length': String(size) }) };
 }
 
-/** Sends the body until a response arrives. @throws errors of reading it; the request emits those of the network */
+/** Sends the body until a response arrives. @throws errors of reading it; the request emits network errors */
 async function sendBody(request: ClientRequest, body: StreamedBody): Promise<void> {
   let hasEnded = false;
   const isOver = () => hasEnded;
@@ -90,7 +90,7 @@ async function sendBody(request: ClientRequest, body: StreamedBody): Promise<voi
   });
   request.flushHeaders();
   await Promise.race([over, waitForContinue(request)]);
-  // Do not begin to read the body: standard input can be read only once.
+  // Do not start to read the body: standard input can be read only once.
   if (isOver()) return;
   for await (const piece of body.pieces()) {
     const sent = new Promise<void>((resolve) => request.write(piece, () => resolve()));
@@ -125,7 +125,7 @@ async function readResponse(
   try {
     for await (const piece of response) pieces.push(piece as Buffer);
   } catch (error) {
-    // The status of an error response is enough, also when its body is truncated.
+    // The status of an error response is enough, even if its body is truncated.
     if (status < 400) throw error;
   }
   return {

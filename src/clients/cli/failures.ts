@@ -8,7 +8,7 @@ export const exitCodes = {
   usage: usageExitCode,
   /** With `--strict`: loaded, but rows were skipped. */
   rowsSkipped: 3,
-  /** Of `inspect`: the file does not tell how to read it. */
+  /** `inspect`: some doubts about how to read the file are open. */
   open: 3,
   /** The service was unreachable or overloaded, after all retries. */
   unavailable: 4,

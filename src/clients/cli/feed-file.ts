@@ -6,16 +6,16 @@ import { printable } from './printable';
 
 export interface FeedFile {
   name: string;
-  /** In bytes; undefined of standard input. */
+  /** In bytes; undefined for standard input. */
   size: number | undefined;
-  /** Reads it from its start; undefined if it cannot be read again. The iterator reuses its buffer; throws UsageFailure. */
+  /** Reads it from its start; undefined if it cannot be read again. The iterator reuses its buffer, and throws UsageFailure. */
   read(): AsyncIterable<Buffer> | undefined;
-  /** Its first bytes, `beginningBytes` at most; of standard input, those read so far. */
+  /** Its first bytes, `beginningBytes` at most; for standard input, the bytes read so far. */
   beginning(): Promise<Buffer>;
   close(): Promise<void>;
 }
 
-/** Bytes of a refused file that are inspected. */
+/** Size of the inspected beginning of a refused file. */
 const beginningBytes = 256 * 1024;
 
 const pieceBytes = 256 * 1024;

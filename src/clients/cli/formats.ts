@@ -26,7 +26,7 @@ export function listFormats({ partner: partner_name, ...page }: PageOptions & Pa
   };
 }
 
-/** Shows the definition, ready to be saved again; without a partner, of a built-in format. */
+/** Shows the definition in the form for saving it; without a partner, of a built-in format. */
 export function showFormat(name: string, { partner }: Partial<PartnerOption>): Work {
   return async (session) => {
     const format =

@@ -19,7 +19,7 @@ interface InspectionOptions {
   format?: string;
   /** Name under which the suggested format is saved. */
   save?: string;
-  /** Answers to what is in doubt: ABOUT=NUMBER[:VALUE]. */
+  /** Answers to doubts: ABOUT=NUMBER[:VALUE]. */
   answer?: string[];
 }
 
@@ -35,7 +35,7 @@ export function inspectFile(path: string, options: InspectionOptions & { issues:
           ? `${printableJson(inspection)}\n`
           : inspectionReport(file.name, inspection, options.issues),
       );
-      // A named format says how to read the file.
+      // A named format determines how to read the file.
       const asked = options.format === undefined ? inspection.doubts : [];
       const openDoubts = () => asked.filter((doubt) => isOpen(doubt, answers));
       if (!session.json && openDoubts().length > 0) {
@@ -91,7 +91,7 @@ async function inspect(
     partner_name: partner,
     ...(format !== undefined && { format }),
   })) as FeedInspection | undefined;
-  // A service of an earlier version names no doubts.
+  // A service of an earlier version has no doubts.
   if (typeof inspection?.accepted === 'boolean')
     return { ...{ draft_format: null, doubts: [] }, ...inspection };
   throw unexpectedResponse('an inspection');

@@ -12,9 +12,9 @@ type RowIssue = components['schemas']['RowIssue'];
 
 /** Long poll for a change of the job; the service allows 60. */
 const waitSeconds = 30;
-/** Polling interval while the service does not hold responses. */
+/** Polling interval while the service supports no long poll. */
 const pollSeconds = 1;
-/** An event stream that stays open this long belongs to a run: without one it ends at once. */
+/** An event stream that stays open this long belongs to a run: without a run it ends at once. */
 const eventsSeconds = 5;
 
 const pathOf = (jobId: string) => `/jobs/${encodeURIComponent(jobId)}`;
@@ -63,7 +63,7 @@ async function hasNoRun(service: Service, jobId: string): Promise<boolean> {
 
 /**
  * Shows the progress of a job until its run ends.
- * @param queuedAt - when the run was requested, if that is known
+ * @param queuedAt - request time of the run, if known
  * @returns the ended job
  * @throws Failure, also when the run is cancelled before it starts
  */

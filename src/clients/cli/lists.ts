@@ -70,7 +70,7 @@ export function showPage<Item>(
   return exitCodes.done;
 }
 
-/** The option that shows the next page; names of partners are quoted for a shell. */
+/** Formats the option that shows the next page; quotes names of partners for a shell. */
 export function moreText(cursor: string | undefined): string {
   if (cursor === undefined) return '';
   const argument = /^[\w./-]+$/.test(cursor) ? cursor : `'${cursor.replaceAll("'", String.raw`'\''`)}'`;

@@ -20,7 +20,7 @@ interface ResultOptions {
   issues: number;
 }
 
-/** What a run may do, if its feed has mode `replace`. */
+/** Permissions of a run of a feed with mode `replace`. */
 interface RunOptions extends ResultOptions {
   maxWithdrawn?: number;
   allowOlder?: boolean;
@@ -108,7 +108,7 @@ function withRunHint<T>({ invocation }: Session, jobId: string, work: Promise<T>
   return withHint(`A requested run continues: ${invocation} follow ${id} (or cancel ${id})`, work);
 }
 
-/** Adds a hint to a failure that leaves the outcome open. */
+/** Adds a hint to a failure with an unknown outcome. */
 async function withHint<T>(hint: string, work: Promise<T>): Promise<T> {
   try {
     return await work;

@@ -7,9 +7,9 @@ import { recordOptions } from '../../feed-format/read/header-names';
 import { UsageFailure } from './failures';
 import { FileRules, type CellChange, type MendRule } from './mend-rules';
 
-/** How the file is written; the mended one is written in the same way. */
+/** Notation of the file, which the mended file keeps. */
 export interface FileForm {
-  /** Absent: the one that is most frequent in the header row. */
+  /** Absent: the most frequent one in the header row. */
   delimiter?: string;
   encoding: string;
 }
@@ -21,8 +21,8 @@ interface ParsedRow {
 }
 
 /**
- * Mends a CSV file with a header row, piece by piece. Rows that no rule changes stay as they are, byte for byte; so do rows with
- * more cells than the header.
+ * Mends a CSV file with a header row, chunk by chunk. Rows that no rule changes keep their bytes, as do rows with more cells than the
+ * header.
  * @param note - receives the changes
  * @throws UsageFailure for a file that is not text in this encoding, or not CSV, and for a column that it lacks
  */
@@ -54,7 +54,7 @@ async function* mendRows(
   let file: FileRules | undefined;
   let width = 0;
   let line = 1;
-  // Its error is the parser's too.
+  // The parser emits its error too.
   void feed(parser, text);
   try {
     for await (const row of parser as AsyncIterable<ParsedRow>) {
@@ -64,7 +64,7 @@ async function* mendRows(
       line = info.lines + 1;
       const isBlank = record.every((cell) => cell.trim() === '');
       if (isBlank || (file && record.length > width)) {
-        // A row with too many cells must not fit into the header with added columns.
+        // A row with too many cells must not fit the header with its added columns.
         const more = isBlank ? '' : delimiter.repeat(file!.added.length);
         yield raw.slice(0, raw.length - lineEnd.length) + more + lineEnd;
         continue;
@@ -89,7 +89,7 @@ async function* mendRows(
   if (!file) throw new UsageFailure('The file is empty.');
 }
 
-/** The parser leaves the line feed of CRLF out of `raw`. */
+/** The parser omits the line feed of CRLF from `raw`. */
 function wholeRow({ record, raw }: ParsedRow): { raw: string; lineEnd: string } {
   if (raw.endsWith('\r') && !record.at(-1)!.endsWith('\r')) return { raw: `${raw}\n`, lineEnd: '\r\n' };
   return { raw, lineEnd: /(?:\r?\n)?$/.exec(raw)![0] };

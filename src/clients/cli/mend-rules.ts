@@ -13,13 +13,13 @@ export interface MendOptions {
   set?: string[];
 }
 
-/** Changes a cell; returns it as it is where the rule does not apply. */
+/** Changes a cell; returns it unchanged if the rule does not apply. */
 export interface MendRule {
-  /** As it was declared. */
+  /** As declared. */
   name: string;
-  /** Header of the column, as it was declared; absent: every column. */
+  /** Header of the column, as declared; absent: every column. */
   column?: string;
-  /** Whether the column is added where the file lacks it. */
+  /** Whether the column is added if the file lacks it. */
   addsColumn?: boolean;
   apply: (cell: string) => string;
 }
@@ -36,10 +36,10 @@ export function parseRules({ trim, decimalComma = [], replace = [], set = [] }: 
   throw new UsageFailure('Missing rule: --trim, --decimal-comma, --replace or --set.');
 }
 
-/** Writes a number with a decimal point; leaves what has no decimal comma. */
+/** Replaces a decimal comma by a point; returns any other text unchanged. */
 function pointed(cell: string): string {
   const text = trimText(cell);
-  // Digits alone, and a thousands point, can mean two numbers: without a comma, nothing says which.
+  // Without a comma, digits and a thousands point are ambiguous.
   if (!text.includes(',')) return cell;
   const mended = withDecimalPoint(text);
   return mended === 'NaN' ? cell : mended;
@@ -89,7 +89,7 @@ export class FileRules {
   private readonly placed: { rule: MendRule; position: number | undefined }[];
   private readonly names: string[];
 
-  /** @throws UsageFailure for a column that the file lacks, and that is not to be added */
+  /** @throws UsageFailure for a column that the file lacks, unless the rule adds it */
   constructor(header: readonly string[], rules: readonly MendRule[]) {
     const known = header.map(comparable);
     this.names = [...header];
@@ -106,7 +106,7 @@ export class FileRules {
     this.added = this.names.slice(header.length);
   }
 
-  /** Applies the rules to a row of as many cells as the header has, in place. @returns the changes, one per cell and rule */
+  /** Applies the rules in place to a row as wide as the header. @returns the changes, one per cell and rule */
   apply(cells: string[], line: number): CellChange[] {
     return this.placed.flatMap(({ rule, position }) =>
       (position === undefined ? cells.map((_, at) => at) : [position]).flatMap((at) => {
@@ -120,5 +120,5 @@ export class FileRules {
   }
 }
 
-/** Headers are compared without case, as the service does. */
+/** Normalizes a header for a comparison without case, like the service. */
 const comparable = (text: string) => trimText(text).toLowerCase();

@@ -8,7 +8,7 @@ import type { LocalWork } from './session';
 import { textTable } from './table';
 
 interface MendResult {
-  /** The new file; null: none was asked for. */
+  /** The new file; null: none was requested. */
   output: string | null;
   /** Number of changes per rule, as declared. */
   rules: { rule: string; changes: number }[];
@@ -16,7 +16,7 @@ interface MendResult {
   changes: CellChange[];
 }
 
-/** Applies rules to a file, shows what they change, and writes a new file. It never writes to one that exists. */
+/** Applies rules to a file, shows the changes, and writes a new file. Never overwrites a file. */
 export function mend(
   path: string,
   options: MendOptions & { output?: string; delimiter?: string; encoding: string; changes: number },
@@ -53,15 +53,15 @@ export function mend(
   };
 }
 
-/** Copies the pieces of a file: the source reuses its buffer. */
+/** Copies the chunks of a file: the source reuses its buffer. */
 export async function* ownPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) yield Buffer.from(piece);
 }
 
-/** Number of bytes that are written at once: rows are small. */
+/** Size of a write: rows are small. */
 const blockBytes = 64 * 1024;
 
-/** Writes a new file, and removes it when that fails. @throws UsageFailure if it exists or cannot be written */
+/** Writes a new file, and removes it on failure. @throws UsageFailure if it exists or cannot be written */
 async function writeNew(path: string, pieces: AsyncIterable<Buffer>): Promise<void> {
   const file = await open(path, 'wx').catch((error: unknown) => {
     const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';

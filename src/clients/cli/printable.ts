@@ -1,4 +1,4 @@
-/** Characters that change how a terminal shows text: control and format characters, separators, lone surrogates. */
+/** Characters that change the display of a text in a terminal: control and format characters, separators, lone surrogates. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Escapes a text of a feed or of the service for one line of a terminal, as JavaScript does (`\n`, `\u{1b}`). */

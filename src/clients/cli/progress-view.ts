@@ -9,7 +9,7 @@ interface Stage {
 }
 
 const lineMilliseconds = 10_000;
-/** An earlier throughput would be meaningless. */
+/** Minimum time before a throughput is shown: an earlier one would be meaningless. */
 const steadyMilliseconds = 2_000;
 
 /** Shows progress on standard error: a bar in a terminal, elsewhere a line for each stage and every ten seconds. */

@@ -19,8 +19,8 @@ export function jobReport(job: Job): string {
 }
 
 /**
- * Formats the counters of a run, those of withdrawals only where they are not 0, and why nothing is withdrawn.
- * @param withheldLines - lines of rows because of which nothing is withdrawn, where they are known
+ * Formats the counters of a run, counters of withdrawals only if they are not 0, and why nothing is withdrawn.
+ * @param withheldLines - lines of rows that prevent withdrawals, if known
  */
 export function countersText(summary: RunSummary, withheldLines: readonly number[] = []): string {
   const usual = ['processed', 'inserted', 'updated', 'unchanged', 'skipped'] as const;
@@ -33,7 +33,7 @@ export function countersText(summary: RunSummary, withheldLines: readonly number
   return linesText(isWithheld ? [...table, '', withheldText(withheldLines)] : table);
 }
 
-/** Number of lines that a text names. */
+/** Maximum number of lines that a text names. */
 const linesShown = 10;
 
 function withheldText(lines: readonly number[]): string {
@@ -46,7 +46,7 @@ export function linesText(lines: readonly string[]): string {
   return lines.map((line) => `${printable(line)}\n`).join('');
 }
 
-/** Formats the counts of the issues, the first of them, and links to the rest: `url` makes those. */
+/** Formats the counts of the issues, the first issues, and links to the rest, which `url` makes. */
 export function issuesReport(
   { issue_counts, summary }: Job,
   issues: readonly RowIssue[],

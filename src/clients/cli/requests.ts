@@ -16,7 +16,7 @@ export function pathText(template: string, parameters: Record<string, string> = 
   return template.replace(/\{([a-z_]+)\}/g, (_, name: string) => encodeURIComponent(parameters[name]!));
 }
 
-/** Makes a query string; undefined parameters are left out. */
+/** Makes a query string, without undefined parameters. */
 export function queryText(parameters: object): string {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(parameters))

@@ -29,7 +29,7 @@ export interface Request {
   retriedStatuses?: number[];
   /** Checks, before the retry of a request that may have been received, whether it is still needed. */
   isStillNeeded?: () => Promise<boolean>;
-  /** The status of a retry that means: an earlier attempt was received. */
+  /** The status of a retry if an earlier attempt was received. */
   doneStatus?: number;
 }
 
@@ -47,7 +47,7 @@ export class Service {
     private readonly note: (text: string) => void,
   ) {}
 
-  /** @returns a response of 2xx or 304; undefined when the request is no longer needed. @throws Failure */
+  /** @returns a response of 2xx or 304; undefined if the request is no longer needed. @throws Failure */
   async ask(what: string, request: Request): Promise<ServiceResponse | undefined> {
     let mayBeReceived = false;
     for (let attempt = 0; ; attempt++) {
@@ -123,7 +123,7 @@ export class Service {
     return `Part of ${what} was sent before the connection was interrupted; standard input cannot be read again.`;
   }
 
-  /** @returns the response, or the error of the network. @throws errors that are not retried */
+  /** @returns the response, or the network error. @throws errors that are not retried */
   private async attempt(
     { method, path, headers, save }: Request,
     body: StreamedBody | undefined,
@@ -147,7 +147,7 @@ export class Service {
 
 const isSuccess = ({ status }: ServiceResponse) => (status >= 200 && status < 300) || status === 304;
 
-/** `Retry-After`, or a backoff of 1, 2, 4 … seconds. */
+/** Returns `Retry-After`, or a backoff of 1, 2, 4 … seconds. */
 function secondsToWait(outcome: ServiceResponse | Error, attempt: number): number {
   const asked = outcome instanceof Error ? NaN : Number(outcome.headers['retry-after']);
   return Math.min(asked > 0 ? asked : 2 ** attempt, pauseSecondsMax);
@@ -161,7 +161,7 @@ function refusal(what: string, { status, headers, body }: ServiceResponse): stri
   );
 }
 
-/** The failure of a response of 200 with another body than the service sends. */
+/** Makes the failure for a response of 200 with an unexpected body. */
 export const unexpectedResponse = (what: string) =>
   new Failure(exitCodes.refused, `Unexpected response (not ${what}). Check --url.`);
 

@@ -13,7 +13,7 @@ export interface GlobalOptions {
   timeout?: number;
 }
 
-/** What a command has that does not ask the service. */
+/** Context of a command that does not use the service. */
 export interface LocalSession {
   view: ProgressView;
   json: boolean;
@@ -28,7 +28,7 @@ export interface Session extends LocalSession {
 /** Executes a command. @returns the exit code. @throws Failure */
 export type Work = (session: Session) => Promise<number>;
 
-/** Executes a command that does not ask the service, and needs neither address nor key. @throws Failure */
+/** Executes a command that does not use the service, and needs neither address nor key. @throws Failure */
 export type LocalWork = (session: LocalSession) => Promise<number>;
 
 /** Opens a session, which signals and `--timeout` abort. @throws UsageFailure */
@@ -71,7 +71,7 @@ function parseUrl(text: string): URL | undefined {
   return isPlain && (url.protocol === 'http:' || url.protocol === 'https:') ? url : undefined;
 }
 
-/** Finds the key that a service on this machine has generated. It is never sent to another machine. */
+/** Finds the generated key of a service on this machine. It is never sent to another machine. */
 function localKeyFor({ hostname }: URL, env: NodeJS.ProcessEnv): string | undefined {
   const isLoopback =
     hostname === 'localhost' || hostname === '[::1]' || (isIP(hostname) === 4 && hostname.startsWith('127.'));

@@ -48,7 +48,7 @@ export function requestSourceDeletion(name: string, { partner }: PartnerOption):
   };
 }
 
-/** Requests a fetch, and does not wait for it. */
+/** Requests a fetch without waiting for it. */
 export function requestSourceFetch(name: string, { partner }: PartnerOption): Work {
   return async (session) => {
     const request = { method: 'POST', name, partner, below: '/fetch' } as const;

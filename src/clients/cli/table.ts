@@ -5,11 +5,11 @@ import { printable } from './printable';
 /** A column: its heading and maximum width; longer texts are cut. */
 export type TableColumn = readonly [heading: string, widest: number];
 
-/** The last column gets the rest of the width, and at least this. */
+/** Minimum width of the last column, which gets the rest. */
 const lastWidthMin = 30;
 const gap = '  ';
 
-/** The width of the terminal, or one that fits into a mail. */
+/** Returns the width of the terminal, or one that fits into an email. */
 const tableWidth = () => (process.stdout.isTTY ? process.stdout.columns : 120);
 
 /** Formats rows as a table without lines; the `last` column is wrapped instead of cut. Ends with a line break. */

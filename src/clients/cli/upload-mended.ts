@@ -29,15 +29,15 @@ interface RejectsFile {
   rows: string[][];
 }
 
-/** A corrected file, whose rows are in memory; without an encoding, it has that of its byte order mark, else UTF-8 or the encoding of the rejects. */
+/** A corrected file, with its rows in memory. `encoding` absent: by its byte order mark, else UTF-8 or the encoding of the rejects. */
 interface CorrectedFile {
   path: string;
   encoding?: string;
 }
 
 /**
- * Uploads the rows of a corrected file of rejects that differ from the rejects of the job's last run, and shows what a run would
- * change.
+ * Uploads the corrected rows of a file of rejects, and shows what a run would change. Corrected rows differ from the rejects of the
+ * job's last run.
  */
 export function uploadMended(
   jobId: string,
@@ -73,7 +73,7 @@ async function feedOf({ service }: Session, jobId: string): Promise<Feed> {
   return feed as Feed;
 }
 
-/** Says when the corrected rows will be read by another definition than their feed. @throws Failure when there is none */
+/** Warns if the corrected rows will be read by another definition than their feed. @throws Failure if there is none */
 async function checkFormat(session: Session, feed: Feed): Promise<void> {
   const { feed_id, partner_name, format_name: name } = feed;
   if (name === null || findBuiltInFormat(name)) return;
@@ -112,7 +112,7 @@ async function readBoth(
   return both!;
 }
 
-/** Returns the reading of which fewest rows differ, the header counted as one: the first of several. */
+/** Returns the first reading with the fewest differences: changed rows, and the header counts as one. */
 function closest(readings: RejectsFile[], rejects: RejectsFile): RejectsFile {
   const rowsOf = ({ head, rows }: RejectsFile) => [head.header, ...rows];
   const known = new Map(rowsOf(rejects).map((row) => [lineOf(row), contentOf(row)]));
@@ -121,7 +121,7 @@ function closest(readings: RejectsFile[], rejects: RejectsFile): RejectsFile {
   return readings.toSorted((one, other) => differing(one) - differing(other))[0]!;
 }
 
-/** Reads the corrected file in its encoding; in each that it can have if it does not tell. */
+/** Reads the corrected file in its encoding, or in each possible one. */
 async function readCorrected(
   { path, encoding }: CorrectedFile,
   feed: Feed,
@@ -135,7 +135,7 @@ async function readCorrected(
     const readAs = (name: string) => readRows(pieces, feed, new TextDecoder(name, { fatal: true }));
     const mark = detectMark(pieces[0] ?? Buffer.alloc(0));
     const known = encoding ?? (mark.markBytes > 0 ? mark.encoding : undefined);
-    // Many spreadsheets save UTF-8, whatever they have opened.
+    // Many spreadsheets save UTF-8, regardless of the original encoding.
     const names = known === undefined ? new Set(['utf-8', charset]) : [known];
     const readings = await Promise.allSettled(Array.from(names, readAs));
     const read = readings.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
@@ -172,7 +172,7 @@ async function readRows(
 }
 
 /**
- * Finds the rows that were corrected, in the order of their lines.
+ * Finds the corrected rows, in the order of their lines.
  * @throws UsageFailure for other columns, and without such a row; Failure for a row that the last run has not skipped
  */
 function editedRows(jobId: string, corrected: RejectsFile, rejects: RejectsFile): string[][] {
@@ -195,7 +195,7 @@ function editedRows(jobId: string, corrected: RejectsFile, rejects: RejectsFile)
 
 const lineOf = ([line = '']: string[]) => line.trim();
 
-/** What is compared. The codes count, because emptied ones want a row that had lost; the messages do not. */
+/** Returns the compared content. It includes the codes, because clearing them requests a superseded row; not the messages. */
 function contentOf([, codes, , ...cells]: string[]): string {
   while (cells.at(-1) === '') cells.pop();
   return JSON.stringify([codes, ...cells]);

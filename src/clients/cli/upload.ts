@@ -16,7 +16,7 @@ export async function uploadFeed(
   fields: Record<string, string>,
 ): Promise<Receipt> {
   const headers = { 'idempotency-key': randomUUID() };
-  // 409: an attempt whose connection broke is still in progress.
+  // 409: an attempt with a broken connection is still in progress.
   const request = { path: '/feeds/upload', headers, retriedStatuses: [409] };
   const receipt = (await sendForm(session, 'the upload', request, file, {
     partner_name: partnerName,
@@ -60,7 +60,7 @@ class UploadForm {
   ) {
     const boundary = `feed-${randomUUID()}`;
     this.contentType = `multipart/form-data; boundary=${boundary}`;
-    // The fields come first, so that the wrong key is refused before the file is sent.
+    // The fields come first, so that a wrong key is refused before the file is sent.
     const parts = Object.entries(fields).map(
       ([name, value]) =>
         `--${boundary}\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
@@ -72,7 +72,7 @@ class UploadForm {
     this.tail = Buffer.from(`\r\n--${boundary}--\r\n`);
   }
 
-  /** Makes the body of an attempt; undefined when the file cannot be read again. `onSent` gets bytes of the file. */
+  /** Makes the body of an attempt; undefined if the file cannot be read again. `onSent` gets the number of sent bytes of the file. */
   body(onSent: (bytes: number) => void): StreamedBody | undefined {
     const content = this.file.read();
     if (!content) return undefined;

@@ -24,13 +24,13 @@ client.use({
   },
 });
 
-/** A refusal of the service, in its words. */
+/** A refusal of the service, with its message. */
 export class RequestError extends Error {
   constructor(
     readonly status: number,
     readonly body: unknown,
     readonly requestId: string | null,
-    /** Why it was refused, for decisions: the message is for people. null: the service does not say. */
+    /** Reason for decisions of the program, as the message is for people; null: unknown. */
     readonly code: string | null,
   ) {
     super(detailOf(status, body));
@@ -57,7 +57,7 @@ interface Fault {
   msg?: string;
 }
 
-/** Returns what the body of an error says: `detail`, its faults with their places, or `message`. */
+/** Returns the text of an error body: `detail`, its faults with their places, or `message`. */
 function detailOf(status: number, body: unknown): string {
   const { detail, message } = (typeof body === 'object' && body !== null ? body : {}) as {
     detail?: string | Fault[];

@@ -7,7 +7,7 @@ import './console.css';
 import { decodingParser, useEncodedLocation } from './data/address';
 import { Shell } from './shell';
 
-/** Repeats what a busy service refused; other refusals stay the same. */
+/** Retries requests that a busy service refused; other refusals are permanent. */
 function mayRetry(failures: number, error: Error): boolean {
   const isBusy = error instanceof RequestError ? [429, 503].includes(error.status) : true;
   return isBusy && failures < 2;

@@ -1,4 +1,4 @@
-/** The reader's locale: texts are English, numbers and times are the reader's. */
+/** The user's locale, for numbers and times; texts are English. */
 const locale = navigator.languages;
 
 const counts = new Intl.NumberFormat(locale);
@@ -20,7 +20,7 @@ const slots = new Intl.DateTimeFormat(locale, {
 });
 
 export const readerTimeZone = times.resolvedOptions().timeZone;
-/** Whether the reader's hours are those of AM and PM. */
+/** Whether the user's clock has AM and PM. */
 export const isTwelveHours = times.resolvedOptions().hour12 ?? false;
 
 export const count = (value: number) => counts.format(value);
@@ -29,7 +29,7 @@ export const percent = (share: number) => percents.format(share);
 /** @param instant - ISO 8601 */
 export const time = (instant: string | null | undefined) => (instant ? times.format(new Date(instant)) : '–');
 
-/** Names a time of a schedule, with its day of the week, in the reader's time zone. */
+/** Formats a time of a schedule, with its day of the week, in the user's time zone. */
 export const slot = (instant: Date) => slots.format(instant);
 
 /** Formats an amount of money; without a currency, a number. */
@@ -48,7 +48,7 @@ const units = [
   ['second', 1],
 ] as const;
 
-/** Formats how long something has lasted, in the largest unit that fits. @param milliseconds - less than 0 is 0 */
+/** Formats a duration in the largest unit that fits. @param milliseconds - negative values count as 0 */
 export function duration(milliseconds: number): string {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
   const [unit, size] = units.find(([, each]) => seconds >= each) ?? units[3];
@@ -58,7 +58,7 @@ export function duration(milliseconds: number): string {
 
 const daySeconds = 86_400;
 
-/** Names moments of an axis: days and months, or times of the day where they are closer. @param splits - seconds */
+/** Formats labels of a time axis: days and months, or times of the day for short ranges. @param splits - seconds */
 export function timeLabels(splits: number[], isUtc: boolean): string[] {
   const step = (splits[1] ?? 0) - (splits[0] ?? 0);
   const parts: Intl.DateTimeFormatOptions =

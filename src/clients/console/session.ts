@@ -18,19 +18,19 @@ export function signIn(key: string, seesAll: boolean): void {
 
 export const keepScope = (seesAll: boolean) => sessionStorage.setItem(scopeName, String(seesAll));
 
-/** Returns whether the key is not limited to a partner; undefined while that is not known. */
+/** Returns whether the key is not limited to a partner; undefined until it is known. */
 export function keptScope(): boolean | undefined {
   const kept = sessionStorage.getItem(scopeName);
   return kept === null ? undefined : kept === 'true';
 }
 
-/** Forgets the key, and all that was begun with it. */
+/** Removes the key, and all unfinished work. */
 export function signOut(): void {
   sessionStorage.clear();
   listeners.forEach((listener) => listener());
 }
 
-/** Forgets a key that the service refuses; what was begun can be continued with another. */
+/** Removes a key that the service refuses; unfinished work can be continued with another. */
 export function refuseKey(): void {
   isRefused = true;
   sessionStorage.removeItem(name);
@@ -40,7 +40,7 @@ export function refuseKey(): void {
 
 export const wasRefused = () => isRefused;
 
-/** Returns the key; the component is rendered again when it changes. */
+/** Returns the key; its changes render the component again. */
 export function useApiKey(): string | null {
   return useSyncExternalStore((listener) => {
     listeners.add(listener);

@@ -42,7 +42,7 @@ const links = [
   [routes.sales, texts.nav.sales],
   [routes.webhooks, texts.nav.webhooks],
 ] as const;
-/** For keys that are not limited to a partner. */
+/** Links for keys that are not limited to a partner. */
 const linksOfAll = [[routes.queue, texts.nav.queue]] as const;
 
 /** The frame of every view: navigation, and the view of the address. */
@@ -108,7 +108,7 @@ function Header() {
   );
 }
 
-/** The view of the address; its parameters come decoded. */
+/** The view of the address, with decoded parameters. */
 function Views() {
   const [path] = useLocation();
   const search = useSearch();

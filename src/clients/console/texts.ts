@@ -689,7 +689,7 @@ export const texts = {
   price: (value: number | string, currency: string | null | undefined) => amount(value, currency),
 };
 
-/** A feed with two right rows, and two that teach what an issue is. */
+/** A feed with two valid rows, and two that show issues. */
 export const sampleFeed = `sku,product_name,category,price,currency,availability
 TENT-2,Two-person tent,Camping/Tents,189.90,EUR,in stock
 MAT-1,Sleeping mat,Camping/Sleeping,59.00,EUR,in stock

@@ -79,7 +79,7 @@ export interface UnfinishedForm {
   readonly hasDefinition: boolean;
   /**
    * Reads the parts after the file.
-   * @param fileProblem - thrown unless the form has an invalid format; precedes the other errors of the form
+   * @param fileProblem - thrown unless the form leaves open how to read the file; precedes the other errors of the form
    * @throws invalid_shape, partner_not_allowed; `fileProblem`; errors of the body
    */
   finish(fileProblem?: ServiceError): Promise<Pick<KnownFeed, 'partnerName' | 'format'>>;

@@ -109,7 +109,7 @@ export async function admitUpload<T>(
 class UploadForm implements UnfinishedForm {
   private readonly seen = new Set<string>();
   private readonly errors: ShapeError[] = [];
-  /** Whether the format is invalid: then the errors of the file mean nothing. */
+  /** Whether it is unknown how to read the file: then the errors of the file mean nothing. */
   private isUnreadable = false;
   /** Set once its part is read and valid. */
   private partnerName: string | undefined;

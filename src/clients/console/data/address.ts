@@ -41,7 +41,7 @@ type Values<Of extends RouteName> = Record<
 
 /**
  * Returns the address of a view.
- * @param values - as they are: those that the path has no segment for are the query; empty ones are left out
+ * @param values - not encoded: values without a segment in the path become the query; empty ones are omitted
  */
 export function addressOf<Of extends RouteName>(route: Of, values: Values<Of>): string {
   const query = new URLSearchParams();
@@ -61,7 +61,7 @@ export const addressOfSource = (
   query: Record<string, string | undefined> = {},
 ) => addressOf('source', { ...query, partner, source, view });
 
-/** Decodes a segment; what is no escape sequence stays as it is: addresses are typed, too. */
+/** Decodes a segment; keeps malformed escape sequences, as people type addresses too. */
 const decoded = (segment: string) =>
   segment.replace(/(?:%[0-9a-f]{2})+/gi, (sequence) => {
     try {
@@ -71,7 +71,7 @@ const decoded = (segment: string) =>
     }
   });
 
-/** Makes the parser of a router decode the segments that it finds. */
+/** Wraps the parser of a router to decode the segments that it finds. */
 export const decodingParser =
   (parse: Parser): Parser =>
   (route, loose) => {
@@ -87,11 +87,10 @@ export const decodingParser =
     };
   };
 
-// The router decodes a whole address, after which a slash in a name cannot be told from one between names. Escaped once
-// more, it comes out as it is.
+// The router decodes a whole address, and would confuse a slash in a name with one between names. A second escape preserves it.
 const escaped = (text: string) => text.replaceAll('%', '%25');
 
-/** The address of the browser, which stays encoded until its parts are taken apart. */
+/** The address of the browser, which stays encoded until it is split. */
 export const useEncodedLocation: BaseLocationHook = () => {
   const [path, navigate] = useBrowserLocation();
   return [consolePath + escaped(path.slice(consolePath.length)), navigate];

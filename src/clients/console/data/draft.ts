@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { del, get, set } from 'idb-keyval';
 
-/** A file that has been chosen and not been sent. It stays in the browser, so that a reload does not lose it. */
+/** A file that was chosen but not sent. It stays in the browser, and survives a reload. */
 export interface Draft {
   /** Empty: not entered yet. */
   partner: string;

@@ -8,14 +8,14 @@ interface StoredEdits {
   cells: Edits;
 }
 
-/** The changed cells of a run, whether those of another one were discarded, and what replaces them. */
+/** The changed cells of a run, whether cells of another run were discarded, and the setter. */
 export interface KeptEdits {
   edits: Edits;
   areDiscarded: boolean;
   keepEdits: (edits: Edits) => void;
 }
 
-/** The changed cells of a feed, which survive a reload. They belong to the rows that a run has skipped: another run discards them. */
+/** The changed cells of a feed, which survive a reload. They belong to the skipped rows of a run: another run discards them. */
 export function useEdits(feedId: string, run: number): KeptEdits {
   const name = `mended-${feedId}`;
   const [kept, setKept] = useState(() => readEdits(name));

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { bodyOf, client, type Schemas } from '../api';
 import { requestInspection, inspectedBytes } from './upload';
 
-/** Inspects the stored file of a feed as its format reads it. */
+/** Inspects the stored file of a feed by its format. */
 export const useInspectedFeed = (feed: Schemas['Feed']) =>
   useQuery({
     queryKey: ['inspection', feed.feed_id],
@@ -16,7 +16,7 @@ export const useInspectedFeed = (feed: Schemas['Feed']) =>
     staleTime: Infinity,
   });
 
-/** Fetches the part of a file that is inspected; a packed one as a whole. */
+/** Fetches the inspected part of a file; a packed file completely. */
 async function fetchHead({ feed_id, file_name }: Schemas['Feed']): Promise<File> {
   const header = file_name.endsWith('.gz') ? undefined : { Range: `bytes=0-${inspectedBytes - 1}` };
   const head = await bodyOf(

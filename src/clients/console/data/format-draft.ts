@@ -2,11 +2,11 @@ import type { ColumnName, Definition } from './mapping';
 
 type Source = NonNullable<Definition['columns'][ColumnName]>;
 
-/** Where the values of a column come from: a kind, and its argument as text. */
+/** Source of the values of a column: a kind, and its argument as text. */
 export interface ColumnDraft {
   kind: '' | 'from' | 'position' | 'value' | 'join';
   argument: string;
-  /** What joined cells are separated with. */
+  /** Separator of joined cells. */
   between: string;
 }
 
@@ -34,7 +34,7 @@ export function columnSourceOf({ kind, argument, between }: ColumnDraft): Source
   return undefined;
 }
 
-/** Whether the text of a draft says the same as the source: a name can contain what separates names. */
+/** Whether a draft can express the source: a name can contain the separator of names. */
 export const isEditable = ({ from = [], join = [] }: Source = {}) =>
   ![...from, ...join].some((name) => name.includes(separator));
 

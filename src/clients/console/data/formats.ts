@@ -1,7 +1,7 @@
 import { bodyOf, client, type Schemas } from '../api';
 import { allItems } from './queries';
 
-/** Fetches the built-in formats, and those of the partner. */
+/** Fetches the built-in formats, and the partner's. */
 export async function fetchFormats(partner: string): Promise<Schemas['Format'][]> {
   const list = (query: { partner_name?: string; cursor?: string }) =>
     bodyOf(client.GET('/formats', { params: { query: { ...query, limit: 100 } } }));

@@ -3,7 +3,7 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { bodyOf, client, RequestError } from '../api';
 import { keepScope, keptScope, refuseKey } from '../session';
 
-/** Where the next page of a list begins. */
+/** Cursor of the next page of a list. */
 interface Page {
   next_cursor?: string;
 }
@@ -11,7 +11,7 @@ interface Page {
 /**
  * Reads a list by its cursors.
  * @param fetchPage - fetches the page at the cursor, the first without one
- * @param everyMilliseconds - how often the pages are read again while the tab is visible; absent or false: not
+ * @param everyMilliseconds - interval of reading the pages again while the tab is visible; absent or false: never
  */
 export function usePages<P extends Page>(
   key: unknown[],
@@ -61,7 +61,7 @@ export const useJob = (jobId: string) =>
       state.data && ['completed', 'failed'].includes(state.data.status) ? false : 1_000,
   });
 
-/** What the issue codes mean, in the words of the document. */
+/** The meanings of the issue codes, from the document. */
 export const useProfile = () =>
   useQuery({
     queryKey: ['profile'],
@@ -70,9 +70,9 @@ export const useProfile = () =>
   });
 
 /**
- * Asks whether a key sees all partners: the queue is refused to one that is limited to a partner.
- * @param key - absent: that of the session
- * @throws RequestError for any other refusal: 401 for a text that no header can have, so that it is no key
+ * Asks whether a key sees all partners: the service refuses the queue to a key of one partner.
+ * @param key - absent: the key of the session
+ * @throws RequestError for any other refusal: 401 for a text that no header can contain, and that is therefore no key
  */
 export async function askScope(key?: string): Promise<boolean> {
   if (key && /[^\x20-\xff]/.test(key)) {
@@ -90,7 +90,7 @@ export async function askScope(key?: string): Promise<boolean> {
   );
 }
 
-/** Whether the key sees all partners, as far as that is known; asked once for a session. */
+/** Whether the key sees all partners, or undefined; asked once per session. */
 export const useSeesAllPartners = () =>
   useQuery({
     queryKey: ['sees-all-partners'],
@@ -119,7 +119,7 @@ export const usePartners = (query: Pick<PartnersQuery, 'q' | 'attention' | 'sort
     bodyOf(client.GET('/partners', { params: { query: { ...query, cursor } } })),
   );
 
-/** The partner of a key that sees one only; empty with several or none; undefined until it is known. */
+/** The only partner that the key sees; empty with several or none; undefined until it is known. */
 export function useOnlyPartner(): string | undefined {
   const [first] = usePartners({}).data?.pages ?? [];
   if (!first) return undefined;

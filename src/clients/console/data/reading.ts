@@ -9,16 +9,16 @@ import { requestInspection } from './upload';
 type Inspection = Schemas['FeedInspection'];
 type Format = Schemas['Format'];
 
-/** How a file is read: as it is, by the mapping of the view, or by the format of this name. */
+/** How a file is read: without a format, by the mapping of the view, or by the format of this name. */
 export const asItIs = '';
 export const byMapping = '*';
 
-/** Returns the name of the format that a file is inspected and sent with. @param reading - other than `byMapping` */
+/** Returns the name of the format for inspecting and sending a file. @param reading - other than `byMapping` */
 export const sentFormat = (reading: string) => (reading === asItIs ? 'standard' : reading);
 
 const defaultName = 'default';
 
-/** The formats to choose from, and how the file is read and loaded. */
+/** The available formats, and how the file is read and loaded. */
 export interface Proposal {
   formats: Format[];
   reading: string;
@@ -32,9 +32,9 @@ export const modeFor = (definition: Definition | null | undefined): Mode =>
   definition && !definition.columns.product_name ? 'update' : 'upsert';
 
 /**
- * Proposes how to read a file: by the partner's default format, else by that of its last feed, if the service accepts it so, even
- * if all rows would be skipped: a guess could take other columns. Else as it is, if that loses nothing; else by a mapping; else as
- * an update, which needs no names.
+ * Proposes how to read a file: by the partner's default format, else by the format of its last feed, if the service accepts the file,
+ * even if all rows would be skipped: a guess could take other columns. Otherwise without a format, if that loses nothing; else by a
+ * mapping; else as an update, which needs no names.
  */
 export async function proposeReading({ partner, file }: Draft, inspection: Inspection): Promise<Proposal> {
   const [formats, last] = await Promise.all([fetchFormats(partner), fetchLastFormat(partner)]);
@@ -56,7 +56,7 @@ export async function proposeReading({ partner, file }: Draft, inspection: Inspe
   return propose(own?.format_name ?? byMapping, modeFor(own?.definition));
 }
 
-/** Returns the name of the format of the partner's last feed, if it has one that is not as it is. */
+/** Returns the name of the format of the partner's last feed; null if it has none, or the standard one. */
 async function fetchLastFormat(partner: string): Promise<string | null> {
   const query = { partner_name: partner, limit: 1 };
   const { items } = await bodyOf(client.GET('/feeds', { params: { query } }));
@@ -64,7 +64,7 @@ async function fetchLastFormat(partner: string): Promise<string | null> {
   return name === 'standard' ? null : name;
 }
 
-/** Whether a file is read as it is like by its suggested format: it has our columns, and nothing in it is in doubt. */
+/** Whether the suggested format equals reading without a format: it has the standard columns, and no doubts. */
 function isOurs({ accepted, suggested_format, draft_format }: Inspection): boolean {
   if (!accepted || draft_format) return false;
   if (!suggested_format) return true;
@@ -80,7 +80,7 @@ export function freeName(formats: Format[]): string {
   return name;
 }
 
-/** Whether a format of the partner can have this name, or why not. */
+/** Returns why no format of the partner can have this name; undefined if one can. */
 export function formatNameFault(name: string, formats: Format[]): 'invalid' | 'reserved' | undefined {
   if (!/^[a-z0-9-]{1,64}$/.test(name)) return 'invalid';
   const isReserved = formats.some(
@@ -97,7 +97,7 @@ export interface DefinitionChange<Value = unknown> {
   after: Value;
 }
 
-/** Lists what differs between two definitions. */
+/** Lists the differences between two definitions. */
 export function changesBetween(before: Definition, after: Definition): DefinitionChange[] {
   const { columns: sourcesBefore, ...membersBefore } = before;
   const { columns: sourcesAfter, ...membersAfter } = after;
@@ -114,7 +114,7 @@ function differences(before: object, after: object): Omit<DefinitionChange, 'isC
     .map((name) => ({ name, before: old[name], after: now[name] }));
 }
 
-/** Whether two values are the same JSON, in whatever order their members are. */
+/** Whether two values are the same JSON, with members in any order. */
 export const isSame = (one: unknown, other: unknown) => ordered(one) === ordered(other);
 
 /** Writes a value as JSON, with the members of objects in order. */

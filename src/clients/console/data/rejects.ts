@@ -16,23 +16,23 @@ import { fetchFormats } from './formats';
 
 type Feed = Schemas['Feed'];
 
-/** A skipped row: its line in the feed, why it was skipped, and its cells, those of generated columns included. */
+/** A skipped row: its line in the feed, its reasons, and its cells, including generated columns. */
 export interface RejectedRow {
   line: string;
   messages: string;
   cells: string[];
-  /** Positions of the cells that are the reason. */
+  /** Positions of the cells that caused the rejection. */
   faulty: number[];
 }
 
-/** Rows that are kept together. */
+/** Number of rows in a stored block. */
 const blockRows = 500;
 
-/** How long the tab works without a pause. */
+/** Maximum time without a pause for the tab. */
 const workMilliseconds = 30;
 
 /**
- * Rows of a file of rejects. They can be hundreds of thousands: the browser keeps them outside of the page's memory, which has a
+ * Rows of a file of rejects. They can be hundreds of thousands: the browser stores them outside of the page's memory, which has only a
  * line and a reason for each.
  */
 class RejectedRows {
@@ -59,7 +59,7 @@ class RejectedRows {
     this.block = [];
   }
 
-  /** Returns the places of the rows that have a reason; of all rows without one. */
+  /** Returns the places of the rows with a reason; of all rows if none is given. */
   placesOf(code: string): number[] {
     const hasCode = this.allCodes.map((codes) => code === '' || codes.split(' ').includes(code));
     return this.codes.flatMap((codes, place) => (hasCode[codes] ? [place] : []));
@@ -70,7 +70,7 @@ class RejectedRows {
     return this.lines.flatMap((line, place) => (lines.has(String(line)) ? [place] : []));
   }
 
-  /** Reads the rows at these places, which ascend. */
+  /** Reads the rows at these ascending places. */
   async read(places: readonly number[]): Promise<string[][]> {
     const rows: string[][] = [];
     for (const [at, inBlock] of Map.groupBy(places, (place) => Math.floor(place / blockRows))) {
@@ -94,7 +94,7 @@ export class Rejects {
     this.columns = cellsOfColumns(head.header, definition);
   }
 
-  /** Reads the rows at these places, which ascend. */
+  /** Reads the rows at these ascending places. */
   async read(places: readonly number[]): Promise<RejectedRow[]> {
     const { columns, mode, definition } = this;
     const reading = { width: this.head.header.length, columns, mode, definition };
@@ -104,7 +104,7 @@ export class Rejects {
     });
   }
 
-  /** Reads the rows that have a changed cell, with their changes. */
+  /** Reads the rows with a changed cell, with their changes. */
   async readMended(edits: Edits): Promise<string[][]> {
     const lines = new Set(Object.keys(edits).map((place) => place.split('/')[0]!));
     const { length: width } = this.head.header;
@@ -129,7 +129,7 @@ export const useRejects = (feed: Feed, run: number) =>
     staleTime: Infinity,
   });
 
-/** One page of the rows that have a reason. @param places - of its rows */
+/** One page of the rows with a reason. @param places - of its rows */
 export const useRejectedRows = (
   { validation_job_id: jobId }: Feed,
   run: number,
@@ -144,7 +144,7 @@ export const useRejectedRows = (
     staleTime: Infinity,
   });
 
-/** Fetches the file of rejects of the last run of a feed. @throws as `bodyOf`, also while a run waits or is in progress */
+/** Fetches the file of rejects of the last run of a feed. @throws as `bodyOf`, also while a run is queued or in progress */
 export const fetchRejects = (feed: Feed) =>
   bodyOf(
     client.GET('/jobs/{job_id}/rejects.csv', {
@@ -153,7 +153,7 @@ export const fetchRejects = (feed: Feed) =>
     }) as Promise<{ data?: Blob; error?: unknown; response: Response }>,
   );
 
-/** Returns how a feed was read; as without a format where its own is gone. */
+/** Returns how a feed was read; without a format if its format is gone. */
 async function definitionOf({ partner_name, format_name }: Feed): Promise<ReadDefinition> {
   const formats = format_name === null ? [] : await fetchFormats(partner_name);
   return formats.find((format) => format.format_name === format_name)?.definition ?? strictFormat;
@@ -169,7 +169,7 @@ async function readRejects(file: Blob, feed: Feed, definition: ReadDefinition): 
     const { value, done } = await source.read();
     isEnd = done;
     for (const cells of reader.read(decoder.decode(value, { stream: !done }), done)) rows.add(cells);
-    // Pieces that have been read already come without a pause, in which the tab could do nothing else.
+    // Chunks that were read already arrive without a pause, and would block the tab.
     if (performance.now() - pausedAt < workMilliseconds) continue;
     await new Promise((resolve) => setTimeout(resolve));
     pausedAt = performance.now();
@@ -178,7 +178,7 @@ async function readRejects(file: Blob, feed: Feed, definition: ReadDefinition): 
   return new Rejects(reader.head!, rows, definition, feed.mode);
 }
 
-/** What has become of the feed's format since, by which mended rows are read; undefined also while that is not known. */
+/** Change of the feed's format since, by which mended rows are read; undefined also until it is known. */
 export function useFormatChange(feed: Feed): FormatChange | undefined {
   const { partner_name: partner, format_name: name } = feed;
   const { data: formats } = useQuery({

@@ -11,20 +11,20 @@ export async function fetchRuns(jobId: string): Promise<Run[]> {
   return (await bodyOf(client.GET('/jobs/{job_id}/runs', { params }))).items;
 }
 
-/** Returns the number of the last load among these runs, cancelled ones left out; undefined without one. */
+/** Returns the number of the last load among these runs, except cancelled ones; undefined without one. */
 export const lastLoadOf = (runs: Run[]): number | undefined =>
   runs.find(({ kind, status }) => kind === 'load' && status !== 'cancelled')?.run;
 
-/** The number of the last load of a feed, whose rows are the rejects; 0 where none is known. */
+/** The number of the last load of a feed, whose rows are the rejects; 0 if none is known. */
 export const useLastLoad = ({ validation_job_id: jobId }: Feed) =>
   useQuery({ queryKey: ['last-load', jobId], queryFn: () => fetchLastLoad(jobId) });
 
-/** Fetches the number of the last load of a job; 0 where none is known. @throws as `bodyOf` */
+/** Fetches the number of the last load of a job; 0 if none is known. @throws as `bodyOf` */
 export async function fetchLastLoad(jobId: string): Promise<number> {
   return lastLoadOf(await fetchRuns(jobId)) ?? 0;
 }
 
-/** The newest feed of the partner that was uploaded later than this one, and is loaded. */
+/** The newest feed of the partner that was uploaded after this one, and is loaded. */
 export const useNewerFeed = (feed: Feed) =>
   useQuery({ queryKey: ['newer-feed', feed.feed_id], queryFn: () => fetchNewerFeed(feed) }).data;
 
@@ -37,7 +37,7 @@ export async function fetchNewerFeed({ partner_name, uploaded_at }: Feed): Promi
   return null;
 }
 
-/** Whether products have the values of a feed. Its last run may be waiting, have failed or be undone, and one before it be loaded. */
+/** Whether products have the values of a feed: an earlier run can be loaded although the last one is queued, has failed or was undone. */
 async function isLoaded({
   status,
   reverted_by,

@@ -8,7 +8,7 @@ interface Schedule {
   time_zone: string;
 }
 
-/** Says a schedule in words; undefined where the words or the times are not known: the service says why. */
+/** Describes a schedule in words; undefined if it cannot: the service reports the reason. */
 export function wordsOf(cron: string): string | undefined {
   if (cron.trim().split(/\s+/).length !== 5) return undefined;
   try {
@@ -19,14 +19,14 @@ export function wordsOf(cron: string): string | undefined {
 }
 
 /**
- * Lists the next times of a schedule; empty where it cannot be read. Those of the service can differ in the night of a change
- * of clocks: a preview is not worth a second computation of local times that are skipped.
+ * Lists the next times of a schedule; empty if it is malformed. The service's times can differ in the night of a clock change: a
+ * preview is not worth a second computation of skipped local times.
  */
 export function nextTimes({ cron, time_zone: timeZone }: Schedule, howMany: number): Date[] {
   try {
     const local = new Intl.DateTimeFormat('en', { timeZone, dateStyle: 'short', timeStyle: 'short' });
     const times = new Cron(cron, { mode: '5-part', timezone: timeZone, paused: true }).nextRuns(2 * howMany);
-    // Of a local time that occurs twice, the service takes the first.
+    // If a local time occurs twice, the service uses the first.
     const byLocal = new Map(times.toReversed().map((at) => [local.format(at), at]));
     const once = times.filter((at) => byLocal.get(local.format(at)) === at);
     return once.slice(0, howMany);

@@ -5,10 +5,10 @@ const wordsMax = 8;
 const isLongEnough = (text: string) => [...text].length >= charactersMin;
 const wordsOf = (text: string) => text.match(word) ?? [];
 
-/** Returns the words that the service can search for; undefined without one. A reader may be in the middle of a word. */
+/** Returns the words of a text that can be searched for; undefined without one. The last word may be incomplete. */
 export const searchOf = (text: string): string | undefined =>
   wordsOf(text).filter(isLongEnough).slice(0, wordsMax).join(' ') || undefined;
 
-/** Whether words of a text are not searched for. */
+/** Whether the search ignores words of a text. */
 export const isSearchCut = (text: string): boolean =>
   wordsOf(text).some((each) => !isLongEnough(each)) || wordsOf(text).length > wordsMax;

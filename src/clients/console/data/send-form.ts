@@ -3,13 +3,13 @@ import { megabyte } from '../locale';
 import { apiKey, refuseKey } from '../session';
 import { texts } from '../texts';
 
-/** Bytes of a form that have been sent. */
+/** Number of sent bytes of a form. */
 export interface Progress {
   sent: number;
   total: number;
 }
 
-/** How a request is watched, and cancelled. */
+/** How a request reports progress, and is cancelled. */
 export interface Transfer {
   onProgress?: (progress: Progress) => void;
   signal?: AbortSignal;
@@ -19,7 +19,7 @@ export interface Transfer {
 export class Cancelled extends Error {}
 
 /**
- * Sends a form, with its progress, which `fetch` does not report.
+ * Sends a form, and reports its progress, which `fetch` does not.
  * @throws RequestError; Cancelled; Error when the connection is lost
  */
 export function sendFormData<Body>(

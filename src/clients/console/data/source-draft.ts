@@ -2,7 +2,7 @@ import { RequestError, type Schemas } from '../api';
 import { readerTimeZone } from '../locale';
 import type { SourcePath } from './sources';
 
-/** What the service shows in place of a secret; sent back, it keeps the stored one. */
+/** The service's placeholder for a secret; sent back, it keeps the stored one. */
 export const secretMask = '********';
 
 /** A source as the fields of its form. */
@@ -21,7 +21,7 @@ export interface SourceDraft {
   isScheduled: boolean;
   cron: string;
   timeZone: string;
-  /** Days; empty: as the service is set up. */
+  /** Days; empty: the default of the service. */
   staleDays: string;
   headers: { name: string; value: string }[];
   /** Empty: no authentication. */
@@ -58,7 +58,7 @@ export const pathOf = ({ partner, name }: SourceDraft): SourcePath => ({
   source_name: name.trim(),
 });
 
-/** Returns the definition that the form describes. @param stored - members that the form does not have stay as they are */
+/** Returns the definition in the form. @param stored - members that the form does not have stay unchanged */
 export function definitionOf(
   draft: SourceDraft,
   stored?: Schemas['SourceDefinition'],
@@ -81,7 +81,7 @@ export function definitionOf(
   };
 }
 
-/** Whether the limit of withdrawals is empty or a percentage: what is no number cannot be sent. */
+/** Whether the limit of withdrawals is empty or a percentage: other texts cannot be sent. */
 export const isPercentage = ({ percent }: SourceDraft) =>
   percent.trim() === '' || (Number(percent) >= 0 && Number(percent) <= 100);
 
@@ -93,7 +93,7 @@ export function losesSecrets(draft: SourceDraft, stored?: Schemas['SourceDefinit
 
 const originOf = (url: string) => (URL.canParse(url) ? new URL(url).origin : url);
 
-/** Returns the faults that a refusal names, by the pointers of their places in the definition: `/schedule/cron`. */
+/** Returns the faults in a refusal, by JSON pointers into the definition: `/schedule/cron`. */
 export function faultsByPointer(error: Error | null): Record<string, string> {
   if (!(error instanceof RequestError)) return {};
   const { detail } = error.body as { detail?: { pointer?: string; msg?: string }[] | string };

@@ -18,7 +18,7 @@ export const useSources = (partner: string) =>
     bodyOf(client.GET('/sources', { params: { query: { partner_name: partner || undefined, cursor } } })),
   );
 
-/** The names that the sources of a partner have: no more than 100. */
+/** The names of the partner's sources: no more than 100. */
 export const useSourceNames = (partner: string) =>
   useQuery({
     queryKey: ['sources', partner, 'names'],
@@ -47,7 +47,7 @@ const idleMilliseconds = 15_000;
 
 /**
  * Follows the last fetch of a source: asks each second while it is queued or running. null: there is none yet.
- * @param isWatched - whether to notice one that begins later
+ * @param isWatched - whether to notice a later one
  */
 export const useLastFetch = (path: SourcePath, isWatched = true) =>
   useQuery({
@@ -69,7 +69,7 @@ export function useFetches(path: SourcePath, last: Schemas['SourceFetch'] | null
   return usePages(key, (cursor) => fetchesOf(path, { cursor }));
 }
 
-/** Queues a fetch; while one is queued or running, that one starts now. */
+/** Queues a fetch; a fetch that is queued or running starts now. */
 export function useFetchNow() {
   const queries = useQueryClient();
   return useMutation({

@@ -4,7 +4,7 @@ import { fetchJob } from './queries';
 import { fetchNewerFeed } from './runs';
 import { requestJobRun, type RunOptions } from './upload';
 
-/** Why a run would replace newer values: the reader is asked first. */
+/** Reasons to confirm a run, which would replace newer values. */
 export interface Past {
   /** Whether the feed was run before. */
   hasRun: boolean;
@@ -16,17 +16,17 @@ const isSame = (one: Past, other: Past) => one.hasRun === other.hasRun && one.ne
 
 interface Options {
   permissions?: RunOptions;
-  /** Whether the reader is asked in any case. */
+  /** Whether to always ask for confirmation. */
   isQuestion?: boolean;
-  /** Asks. @param isNews - whether the view has shown something else */
+  /** Asks for confirmation. @param isNews - whether the view has shown another state */
   onQuestion: (past: Past, isNews: boolean) => void | Promise<void>;
   onQueued: (job: Schemas['Job']) => void | Promise<void>;
   onError?: () => void;
 }
 
 /**
- * Starts runs of a feed. What is true at the press of the button decides, not what the view has shown for a while.
- * @returns what is known of the feed, and the press; it takes what the reader has answered to, and asks again if that has changed
+ * Starts runs of a feed. The state when the button is pressed decides, not the state that the view has shown for a while.
+ * @returns the known state of the feed, and the handler of the button; it takes the confirmed state, and asks again if that has changed
  */
 export function useStartRun(
   feed: Schemas['Feed'],
@@ -57,7 +57,7 @@ export function useStartRun(
     onSuccess: (job) => job && onQueued(job),
     onError,
   });
-  // A button that is disabled meanwhile would lose the focus, to which a dialog returns it.
+  // A disabled button would lose the focus, which a dialog returns to it.
   const press = (answered?: Past) => {
     if (!start.isPending) start.mutate(answered);
   };

@@ -30,19 +30,19 @@ export function requestUpload(
   return sendFormData('/feeds/upload', formOf(fields, file), { 'Idempotency-Key': idempotencyKey }, transfer);
 }
 
-/** More than an inspection considers, so that the service sees that there is more. */
+/** More than an inspection considers, so that the service sees that the file is longer. */
 export const inspectedBytes = 262_144 + 8;
 
 /**
- * Inspects the beginning of a file; nothing is stored.
- * @param reading - the format that reads it, by its name or as it is now, and the mode; absent: as it is, as an upsert
+ * Inspects the beginning of a file; stores nothing.
+ * @param reading - the format, by its name or as its current definition, and the mode; absent: without a format, as an upsert
  */
 export function requestInspection(
   partner: string,
   file: File,
   { format, definition, mode }: Partial<Pick<Upload, 'format' | 'definition' | 'mode'>> = {},
 ): Promise<Schemas['FeedInspection']> {
-  // A part of a gzip file cannot be unpacked to its end.
+  // A part of a gzip file cannot be unpacked completely.
   const isPacked = file.name.toLowerCase().endsWith('.gz');
   const beginning = isPacked ? file : new File([file.slice(0, inspectedBytes)], file.name, file);
   const fields = {
@@ -59,7 +59,7 @@ export function requestInspection(
   );
 }
 
-/** What a run may do beyond the usual. */
+/** Permissions of a run beyond the defaults. */
 export interface RunOptions {
   max_withdrawn?: number;
   allow_older?: boolean;
@@ -73,7 +73,7 @@ export const requestJobRun = (jobId: string, query: RunOptions = {}) =>
     }),
   );
 
-/** Makes a form whose file comes last, as the service demands. */
+/** Makes a form with the file last, as the service requires. */
 export function formOf(fields: Record<string, string>, file: File): FormData {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'react';
 import type { Progress, Transfer } from './send-form';
 
-/** A transfer of this view: its progress, and its end by the reader, or when the view is left. */
+/** A transfer of this view: its progress, and its cancellation by the user, or when the view is closed. */
 export function useTransfer() {
   const [progress, setProgress] = useState<Progress>();
   const running = useRef<AbortController>(null);
@@ -15,7 +15,7 @@ export function useTransfer() {
       return { onProgress: setProgress, signal: running.current.signal };
     },
     cancel: () => running.current?.abort(),
-    /** Returns the idempotency key of what is sent: another attempt has no further effect. @param content - what it is sent with */
+    /** Returns the idempotency key of a request: another attempt has no further effect. @param content - of the request */
     keyFor(content: unknown): string {
       const text = JSON.stringify(content);
       if (text !== attempt.current.content) attempt.current = { content: text, key: randomKey() };
@@ -24,7 +24,7 @@ export function useTransfer() {
   };
 }
 
-/** Returns 128 random bits. `crypto.randomUUID` is for pages by HTTPS only. */
+/** Returns 128 random bits. `crypto.randomUUID` exists only on HTTPS pages. */
 const randomKey = () =>
   Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join(
     '',

@@ -1,7 +1,7 @@
 import { Button, type ButtonProps } from 'react-aria-components';
 
 interface Options extends Omit<ButtonProps, 'className'> {
-  /** `primary`: what the view is for; `danger`: what removes something. */
+  /** `primary`: the main action of the view; `danger`: an action that removes something. */
   kind?: 'primary' | 'danger';
 }
 

@@ -7,10 +7,10 @@ import { Value } from './value';
 
 type Reason = Schemas['KnownAttentionReason'];
 
-/** Reasons of which the products are right; the others are about products that are wrong or missing. */
+/** Reasons with correct products; all other reasons mean that products are wrong or missing. */
 const mild: readonly string[] = ['many_skipped', 'more_skipped', 'stale', 'never_run'] satisfies Reason[];
 
-/** Where a partner's person finds what a reason is about. */
+/** Returns the address of the object of a reason. */
 function placeOf(reason: string, partner: string): string {
   if (reason === 'source_failing') return addressOf('sources', { partner });
   if (reason === 'last_run_failed' || reason === 'withdrawals_blocked')
@@ -19,7 +19,7 @@ function placeOf(reason: string, partner: string): string {
   return addressOf('feeds', { partner });
 }
 
-/** Why a partner needs attention, worst first, each with a way to what it is about. */
+/** Reasons for which a partner needs attention, worst first, each with a link to its object. */
 export function AttentionList({ partner }: { partner: Schemas['Partner'] }) {
   if (partner.attention.length === 0) return <span className="badge good">{texts.attention.none}</span>;
   return (

@@ -7,12 +7,12 @@ import { PageView } from './page';
 import { Value } from './value';
 
 interface Options {
-  /** Of the view: what failed at one is not the fault of the next. */
+  /** Address of the view: a new address resets the failure. */
   address: string;
   children: ReactNode;
 }
 
-/** Shows what cannot be shown as a failure, with the ways out; the navigation beside it stays. */
+/** Shows a failure instead of its children if they cannot be rendered; the navigation beside it stays. */
 export class Boundary extends Component<Options, { error?: Error }> {
   override state: { error?: Error } = {};
 

@@ -12,7 +12,7 @@ export interface Series {
 }
 
 interface Options {
-  /** What the chart shows; its figures are in a table as well. */
+  /** Description of the chart; its figures are in a table too. */
   label: string;
   /** Seconds since 1970, ascending. */
   times: number[];
@@ -23,10 +23,10 @@ const height = 220;
 
 const hour = 3_600;
 const day = 24 * hour;
-/** The least time that a chart shows: a single bar must not fill it. */
+/** Minimum time range of a chart: a single bar must not fill it. */
 const leastSpan = { bars: 14 * day, steps: hour };
 
-/** A chart over time. It is drawn again when the width or the scheme of colors changes. */
+/** A chart over time. It is redrawn when the width or the color scheme changes. */
 export function Chart({ label, times, series }: Options) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
@@ -56,7 +56,7 @@ export function Chart({ label, times, series }: Options) {
 
 function optionsOf(element: HTMLElement, times: number[], series: Series[]): uPlot.Options {
   const style = getComputedStyle(element);
-  // Bars are days and months of the service, which counts them in UTC.
+  // Bars are days and months of the service, in UTC.
   const isBars = series.some(({ kind }) => kind === 'bars');
   const least = leastSpan[isBars ? 'bars' : 'steps'];
   const axis = {

@@ -5,7 +5,7 @@ interface Options {
   onChange: (isChecked: boolean) => void;
 }
 
-/** Yes or no, by the control of the platform. */
+/** A checkbox of the platform. */
 export function Check({ label, hint, isChecked, onChange }: Options) {
   return (
     <label className="check">

@@ -7,7 +7,7 @@ interface Options {
   title: string;
   isOpen: boolean;
   onClose: () => void;
-  /** The buttons, beside the one that closes. */
+  /** The buttons beside the close button. */
   actions: ReactNode;
   children: ReactNode;
 }

@@ -4,14 +4,14 @@ import { Action } from './action';
 import { FailureNotice } from './failure';
 
 interface Options {
-  /** What the button says. */
+  /** Text of the button. */
   children: string;
-  /** Of the file that is saved. */
+  /** Name of the saved file. */
   name: string;
   fetchFile: () => Promise<Blob>;
 }
 
-/** Downloads what needs the key, because an address of its own could not send it; says why that failed. */
+/** Downloads a file that needs the key, which a link could not send; shows the reason of a failure. */
 export function Download({ children, name, fetchFile }: Options) {
   const saved = useMutation({ mutationFn: async () => saveFile(await fetchFile(), name) });
   return (

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 
-/** Names and values, side by side. Without a value, there is no entry. */
+/** Names and values, side by side. Omits entries without a value. */
 export function Facts({ facts }: { facts: (readonly [name: string, value: ReactNode])[] }) {
   return (
     <dl className="facts">

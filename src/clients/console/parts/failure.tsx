@@ -3,7 +3,7 @@ import { texts } from '../texts';
 import { Action } from './action';
 import { Value } from './value';
 
-/** Says what went wrong, and offers a way out. */
+/** Shows an error, and a way to continue. */
 export function FailureNotice({ error, retry }: { error: Error; retry?: () => void }) {
   const isRequest = error instanceof RequestError;
   const isReadOnly = isRequest && error.code === 'read_only_key';

@@ -5,7 +5,7 @@ export interface FieldOptions extends Omit<TextFieldProps, 'className' | 'childr
   label: string;
   hint?: string;
   error?: string;
-  /** Values to choose from, besides any other. */
+  /** Suggested values; any other can be entered too. */
   suggestions?: string[];
 }
 
@@ -37,11 +37,11 @@ interface ChoiceOptions {
   value: string;
   options: readonly (readonly [value: string, text: string])[];
   onChange: (value: string) => void;
-  /** Whether the label is for readers of the screen only. */
+  /** Whether the label is for screen readers only. */
   isLabelHidden?: boolean;
 }
 
-/** One of a list, by the control of the platform: keyboard, phone and screen reader know it. */
+/** A choice from a list, as a control of the platform, which keyboards, phones and screen readers support. */
 export function Choice({ label, value, options, onChange, isLabelHidden }: ChoiceOptions) {
   return (
     <label className="field">

@@ -9,14 +9,14 @@ interface Options {
   label: string;
   /** The first is a name, the others are numbers. */
   columns: string[];
-  /** Each with its values as they are, for the download, and as the reader's locale shows them. */
+  /** Each with its raw values, for the download, and formatted for the user's locale. */
   rows: { values: (string | number)[]; shown: string[] }[];
 }
 
 /** The table behind a chart, and its download. */
 export function Figures({ label, columns, rows }: Options) {
   const save = () => {
-    // A spreadsheet must not take a name for a formula.
+    // A spreadsheet must not interpret a name as a formula.
     const csv = stringify([columns, ...rows.map(({ values }) => values)], { escape_formulas: true });
     saveFile(new Blob([csv], { type: 'text/csv' }), `${label}.csv`);
   };

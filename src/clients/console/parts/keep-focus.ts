@@ -1,10 +1,10 @@
-/** What can have the focus, and is not disabled. */
+/** Returns whether an element can have the focus, and is not disabled. */
 const isAble = (element: Element) => element.isConnected && !element.matches(':disabled');
 
 /**
- * Moves the focus on when what has it is removed or disabled: back to it when it is able again, else to the heading of what
- * was around it. The browser would leave it on the body, from where a keyboard begins anew and a screen reader says nothing.
- * @returns ends that
+ * Keeps the focus when its element is removed or disabled: returns it when the element is enabled again, else moves it to the heading
+ * around it. The browser would move it to the body: a keyboard starts again there, and a screen reader says nothing.
+ * @returns stop function
  */
 export function keepFocus(): () => void {
   let focused: Element | undefined;
@@ -12,7 +12,7 @@ export function keepFocus(): () => void {
   const forget = () => (focused = undefined);
   const remember = ({ target }: FocusEvent) => {
     const element = target as Element;
-    // A dialog returns it to what had opened the dialog.
+    // A dialog returns it to the element that opened the dialog.
     if (element.closest('[role=dialog]')) return;
     focused = element;
     around = [];
@@ -21,7 +21,7 @@ export function keepFocus(): () => void {
   const restore = () => {
     if (!focused || document.activeElement !== document.body) return;
     if (isAble(focused)) return (focused as HTMLElement).focus({ preventScroll: true });
-    // It may be a request that disables it.
+    // A request may have disabled it.
     if (focused.isConnected) return;
     const heading = around
       .filter((each) => each.isConnected)
@@ -33,7 +33,7 @@ export function keepFocus(): () => void {
   };
   const changes = new MutationObserver(restore);
   changes.observe(document.body, { childList: true, subtree: true, attributeFilter: ['disabled'] });
-  // Who presses on what cannot have the focus leaves it on purpose.
+  // A click on an element that cannot have the focus removes it on purpose.
   document.addEventListener('pointerdown', forget);
   document.addEventListener('focusin', remember);
   return () => {

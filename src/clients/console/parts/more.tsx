@@ -11,7 +11,7 @@ interface Pages {
   refetch: () => unknown;
 }
 
-/** Loads the next page of a list, where there is one; what could not be loaded is said below the rows that were. */
+/** Loads the next page of a list, if there is one; shows a failure below the loaded rows. */
 export function More({ list }: { list: Pages }) {
   const next = () => void list.fetchNextPage();
   if (list.error && !list.isFetchingNextPage)

@@ -9,7 +9,7 @@ interface Options {
   children: ReactNode;
 }
 
-/** A view: names the tab, and begins for readers of the screen at its title. */
+/** A view: sets the title of the tab, and moves screen readers to its heading. */
 export function PageView({ title, actions, children }: Options) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {

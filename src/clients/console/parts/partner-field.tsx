@@ -3,7 +3,7 @@ import { bodyOf, client } from '../api';
 import { Field, type FieldOptions } from './field';
 import { useDeferred } from './use-deferred';
 
-/** The name of a partner: suggests those whose names begin with what is typed. */
+/** A field for the name of a partner: suggests names that begin with the entered text. */
 export function PartnerField({ value, ...props }: Omit<FieldOptions, 'suggestions'> & { value: string }) {
   const typed = useDeferred(value.trim());
   const found = useQuery({

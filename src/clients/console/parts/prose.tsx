@@ -1,6 +1,6 @@
 import { Fragment } from 'react';
 
-/** Shows a text of the document: what stands between backticks is code. */
+/** Shows a text of the document, with code between backticks. */
 export function Prose({ children }: { children: string }) {
   return children
     .split('`')

@@ -9,7 +9,7 @@ interface Options {
   onCancel: () => void;
 }
 
-/** Shows how much of a file has been sent. The service stores it when all of it has come. */
+/** Shows the progress of sending a file. The service stores it when it is complete. */
 export function Sending({ progress, onCancel }: Options) {
   const { sent, total } = progress ?? { sent: 0, total: 0 };
   const isSent = total > 0 && sent === total;

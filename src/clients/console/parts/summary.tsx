@@ -5,7 +5,7 @@ import { texts } from '../texts';
 const always = ['processed', 'inserted', 'updated', 'unchanged', 'skipped'] as const;
 const ifAny = ['withdrawn', 'restored'] as const;
 
-/** The counts of a run, each product in one of them: the service counts restored ones as updated, too. */
+/** The counts of a run, with each product in one of them: the service also counts restored ones as updated. */
 export function Summary({ summary }: { summary: Schemas['RunSummary'] }) {
   const shown = { ...summary, updated: summary.updated - summary.restored };
   const names = [...always, ...ifAny.filter((name) => summary[name] > 0)];
@@ -21,7 +21,7 @@ export function Summary({ summary }: { summary: Schemas['RunSummary'] }) {
   );
 }
 
-/** @param isUndone - whether what it has loaded was undone */
+/** @param isUndone - whether its changes were undone */
 export function Status({ status, isUndone }: { status: string; isUndone?: boolean }) {
   if (isUndone) return <span className="badge watch">{texts.runs.undone}</span>;
   const kinds: Record<string, string> = { failed: 'bad', completed: 'good', processed: 'good' };

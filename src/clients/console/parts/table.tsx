@@ -1,13 +1,13 @@
 import type { ReactNode } from 'react';
 
 interface Options {
-  /** What the table is, for readers of the screen. */
+  /** Description of the table, for screen readers. */
   label: string;
   columns: { title: string; isNumber?: boolean }[];
   children: ReactNode;
 }
 
-/** A table that scrolls sideways where it is wider than the screen. */
+/** A table that scrolls sideways if it is wider than the screen. */
 export function DataTable({ label, columns, children }: Options) {
   return (
     <div className="scroll" role="region" aria-label={label} tabIndex={0}>

@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react';
 
 const pauseMilliseconds = 250;
 
-/** Returns the value once it has stayed the same for a moment: a search waits for the end of a word. */
+/** Returns the value once it has not changed for a moment: a search waits for the end of a word. */
 export function useDeferred<T>(value: T): T {
   const [settled, setSettled] = useState(value);
   useEffect(() => {

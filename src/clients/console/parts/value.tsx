@@ -1,10 +1,10 @@
 import { Fragment } from 'react';
 import { texts } from '../texts';
 
-/** Control characters, and those that turn the direction of a text or cannot be seen. */
+/** Control characters, and characters that change the direction of a text or are invisible. */
 const invisible = /([\p{Cc}\p{Cf}])/u;
 
-/** Returns a text with its invisible characters named, for where there is no markup. */
+/** Replaces invisible characters of a text by their names, for places without markup. */
 export const visible = (text: string) =>
   text
     .split(invisible)
@@ -14,7 +14,7 @@ export const visible = (text: string) =>
 const nameOf = (character: string) =>
   `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
 
-/** Shows a text of a feed as it is: apart from its surroundings, and with its invisible characters named. */
+/** Shows an unchanged text of a feed: isolated from its surroundings, with names of its invisible characters. */
 export function Value({ children }: { children: string | null | undefined }) {
   if (children === null || children === undefined || children === '')
     return <span className="muted">{texts.none}</span>;

@@ -16,7 +16,7 @@ import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { facetFields, Facets } from './facets';
 
-/** The products, by search, facets and order; or those of a partner as of a day. */
+/** The products, by search, facets and order; or a partner's products as of a day. */
 export function CatalogView() {
   const [read, write] = useFilters();
   const asOf = endOfDay(read('day'));
@@ -82,7 +82,7 @@ export function CatalogView() {
   );
 }
 
-/** Returns the end of a day of the reader as an instant; undefined without a day, and for one that has not ended. */
+/** Returns the end of a day in the user's time zone as an instant; undefined without a day, and before its end. */
 function endOfDay(day: string): string | undefined {
   const end = new Date(`${day}T23:59:59.999`);
   return Number.isNaN(end.getTime()) || end.getTime() > Date.now() ? undefined : end.toISOString();

@@ -12,7 +12,7 @@ import { FileFacts } from './file-facts';
 import { NoTable } from './no-table';
 import { ReadingForm } from './reading-form';
 
-/** Shows what the chosen file is, before anything is stored. */
+/** Shows the findings of the inspection of a chosen file, before anything is stored. */
 export function CheckView() {
   const draft = useDraft();
   if (draft.data?.partner === '') return <Redirect to={routes.send} replace />;

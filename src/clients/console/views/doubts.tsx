@@ -10,7 +10,7 @@ interface Options {
   onChange: (answers: Answers) => void;
 }
 
-/** Asks for what the file does not tell. */
+/** Asks the open questions about a file. */
 export function Doubts({ inspection, answers, onChange }: Options) {
   return (
     <div className="stack">

@@ -13,7 +13,7 @@ type FacetField = (typeof facetFields)[number];
 
 const shownMax = 12;
 
-/** The most frequent values among the products found, to narrow the search by. */
+/** The most frequent values among the found products, to narrow the search. */
 export function Facets() {
   return (
     <div className="side">

@@ -4,7 +4,7 @@ import { Prose } from '../parts/prose';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
-/** What is wrong with rows, in the words of the issue codes, each with its first row. */
+/** Faults of rows, in the words of the issue codes, each with its first row. */
 export function Faults({ counts }: { counts: Schemas['RowIssueCount'][] }) {
   const meanings = useProfile().data?.issue_codes ?? [];
   return (

@@ -24,7 +24,7 @@ interface Options {
   run?: string;
 }
 
-/** A feed, and the step of its walk that the address names. */
+/** A feed, with the step that the address names. */
 export function FeedView({ feedId, step, run }: Options) {
   const feed = useFeed(feedId);
   if (!step) return <Redirect to={addressOf('feed', { feed: feedId, step: 'run' })} />;

@@ -11,7 +11,7 @@ import { texts } from '../texts';
 import { Faults } from './faults';
 import { Sample, sampleRows } from './sample-table';
 
-/** Shows what a fetched file is: the findings of an inspection in the format of its feed. */
+/** Shows the findings of the inspection of a fetched file, by the format of its feed. */
 export function FetchedFile({ feedId }: { feedId: string }) {
   const feed = useFeed(feedId);
   if (feed.error) return <FailureNotice error={feed.error} retry={() => void feed.refetch()} />;

@@ -10,7 +10,7 @@ interface Options {
   inspection: Schemas['FeedInspection'];
 }
 
-/** What the file is, as the chosen reading has it. */
+/** Properties of the file, by the chosen reading. */
 export function FileFacts({ draft, inspection }: Options) {
   const { detected_encoding, delimiter, decimal_separator, skip_lines, row_count, complete } = inspection;
   return (

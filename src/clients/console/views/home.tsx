@@ -7,7 +7,7 @@ import { Card, PageView } from '../parts/page';
 import { sampleFeed, texts } from '../texts';
 import { PartnerTable } from './partners';
 
-/** The partners, those that need attention first; in a new installation, how to begin. */
+/** The partners, with those in need of attention first; in a new installation, the first steps. */
 export function HomeView() {
   const [, navigate] = useLocation();
   const list = usePartners({ sort_by: 'attention' });

@@ -75,7 +75,7 @@ function RunIssues({ feed, run, counts }: RunOptions) {
 
 interface ReasonsOptions {
   counts: Schemas['RowIssueCount'][];
-  /** The reason that is shown; empty: all. */
+  /** The selected reason; empty: all. */
   code: string;
   onChoose: (code: string) => void;
 }

@@ -6,13 +6,13 @@ import { texts } from '../texts';
 
 interface Options {
   headers: Schemas['InspectedHeader'][];
-  /** What the reading says without changes. */
+  /** The definition without changes. */
   suggested: Definition;
   definition: Definition;
   onChange: (definition: Definition) => void;
 }
 
-/** Chooses for each of our columns where its values come from. */
+/** Chooses the source of the values of each column. */
 export function Mapping({ headers, suggested, definition, onChange }: Options) {
   const headersOrPositions = headers.map(({ header, column_number }): [string, string] =>
     definition.header === false
@@ -28,7 +28,7 @@ export function Mapping({ headers, suggested, definition, onChange }: Options) {
       ['value', texts.check.fixed],
       ...(source?.join ? ([['join', texts.check.joined(source.join.join(', '))]] as [string, string][]) : []),
     ];
-    // The suggestion names a header in a spelling of its own.
+    // The suggestion may spell a header differently.
     return offered.some(([value]) => value === current)
       ? offered
       : [...offered, [current, current.slice(current.indexOf(':') + 1)] as [string, string]];

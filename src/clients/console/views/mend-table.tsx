@@ -28,14 +28,14 @@ const pageSize = 50;
 
 interface Options {
   feed: Schemas['Feed'];
-  /** The reason whose rows are shown; empty: all. */
+  /** The selected reason of the rows; empty: all. */
   code: string;
   /** The last load. */
   run: number;
   kept: KeptEdits;
 }
 
-/** The skipped rows as they were sent, with the cells marked that are the reason, to be corrected in place. */
+/** The skipped rows as sent, with marked faulty cells, which can be corrected in place. */
 export function MendTable({ feed, code, run, kept: { edits, keepEdits } }: Options) {
   const [read, write] = useFilters();
   const newerFeed = useNewerFeed(feed);
@@ -49,7 +49,7 @@ export function MendTable({ feed, code, run, kept: { edits, keepEdits } }: Optio
   const error = rejects.error ?? rows.error;
   if (error) return <FailureNotice error={error} retry={() => void rejects.refetch()} />;
   if (!rejects.data || !rows.data) return <Loading />;
-  // Rows that are too long are in no file of rejects.
+  // Files of rejects do not contain rows that are too long.
   if (places.length === 0) return null;
   return (
     <Card title={texts.issues.mend}>
@@ -104,11 +104,11 @@ interface SendOptions {
   run: number;
   rejects: Rejects;
   edits: Edits;
-  /** These edits are stored, or the reader does not want them. */
+  /** Called when these edits are stored or discarded. */
   onDone: (edits: Edits) => void;
 }
 
-/** Stores the changed rows as a feed of their own, and leads to what it would change. */
+/** Stores the changed rows as a separate feed, and opens the preview of its run. */
 function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
   const [, navigate] = useLocation();
   const queries = useQueryClient();
@@ -117,7 +117,7 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
   const send = useMutation({
     mutationFn: async (sent: Edits) => {
       if ((await fetchLastLoad(jobId)) !== run) {
-        // While the new run is in progress, its number says nothing yet.
+        // While the new run is in progress, its number is not final.
         await queries.invalidateQueries({ queryKey: ['job', jobId] });
         await queries.invalidateQueries({ queryKey: ['last-load', jobId] });
         return null;
@@ -187,7 +187,7 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
           {names.map((name, at) => {
             const column = generated + at;
             const place = `${line}/${column}`;
-            // A row that is too short can be completed; one that is too long alone has cells behind the last column.
+            // A row that is too short can be completed; only a row that is too long has cells after the last column.
             const original = cells[column] ?? (column < header.length ? '' : undefined);
             if (original === undefined) return <td key={column} />;
             return (
@@ -210,7 +210,7 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
 
 interface CellOptions {
   label: string;
-  /** Whether the value is why the row was skipped. */
+  /** Whether the value caused the rejection of the row. */
   isMarked: boolean;
   original: string;
   /** Undefined while the cell is unchanged. */
@@ -227,7 +227,7 @@ function Cell({ label, isMarked, original, edited, onEdit }: CellOptions) {
     value: edited ?? original,
     onChange: ({ target }: { target: { value: string } }) => onEdit(target.value),
   };
-  // A field of one line would remove the line breaks of a value.
+  // A single-line field would remove the line breaks of a value.
   if (original.includes('\n')) return <textarea {...common} rows={2} cols={30} />;
   return <input {...common} size={Math.min(Math.max(original.length, 8), 40)} />;
 }

@@ -3,7 +3,7 @@ import { addressOf } from '../data/address';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
-/** Says why a file is no table, and the way out. */
+/** Shows why a file is no table, and the remedy. */
 export function NoTable({ partner, reason }: { partner: string; reason: string | null }) {
   return (
     <div role="alert" className="notice bad">

@@ -18,7 +18,7 @@ import { FeedList } from './feeds';
 import { FormatList } from './formats';
 import { SourceList } from './sources';
 
-/** The partners by name, or those that need attention first, or those with one reason for it. */
+/** The partners by name, or sorted by need of attention, or with one reason for it. */
 export function PartnersView() {
   const [read, write] = useFilters();
   const { sort, sorts, reason } = texts.partners;
@@ -51,7 +51,7 @@ export function PartnersView() {
   );
 }
 
-/** Partners, and why they need attention. */
+/** Partners, with the reasons for which they need attention. */
 export function PartnerTable({ list }: { list: ReturnType<typeof usePartners> }) {
   if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
   if (list.isPending) return <Loading />;

@@ -19,7 +19,7 @@ import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { Faults } from './faults';
 
-/** What a run would change, before and after; it can be begun here. The address says what the run may do. */
+/** Changes of a run, before and after; it can be started here. The address contains the permissions of the run. */
 export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
   const [, navigate] = useLocation();
   const [read, write] = useFilters();
@@ -36,7 +36,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
   );
   const first = plan.data?.pages[0];
   const { allow_older: isOlder } = permissions;
-  // The address allows as many as it likes; what is sent is what the question names.
+  // The address can allow any number; the request sends the number in the question.
   const withdrawn = permissions.max_withdrawn === undefined ? undefined : first?.summary.withdrawn;
   const { past, error, press } = useStartRun(feed, {
     permissions: { ...permissions, max_withdrawn: withdrawn },
@@ -47,7 +47,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
       setAsked(shown?.status === 'completed' ? now : undefined);
     },
     onQueued: async (job) => {
-      // What the last run left would be shown as the outcome of this one.
+      // Otherwise the results of the last run would be shown as this one's.
       queries.setQueryData(['job', jobId], job);
       navigate(addressOf('feed', { feed: feed.feed_id, step: 'run' }));
       await queries.invalidateQueries({ queryKey: ['feed', feed.feed_id] });
@@ -113,7 +113,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
   );
 }
 
-/** Returns what the address lets a run do; what it does not say in the right way, and what is for complete feeds only, is left out. */
+/** Returns the permissions of a run in the address, without malformed ones, and without ones that only complete feeds can have. */
 function permissionsOf({ mode }: Schemas['Feed'], read: (name: string) => string): RunOptions {
   if (mode !== 'replace') return {};
   const withdrawn = read('withdraw');
@@ -125,11 +125,11 @@ function permissionsOf({ mode }: Schemas['Feed'], read: (name: string) => string
 
 interface WouldFailOptions {
   plan: Schemas['JobPlan'];
-  /** Says in the address what the run may do. */
+  /** Sets permissions of the run in the address. */
   onAllow: (permission: Record<string, string>) => void;
 }
 
-/** Why the run would fail; where a confirmation can prevent it, the preview of a confirmed run is offered. */
+/** Shows why the run would fail; if a confirmation can prevent it, offers the preview of a confirmed run. */
 function WouldFail({ plan, onAllow }: WouldFailOptions) {
   const { newer_feed_id: newer, message } = plan;
   const { would_withdraw: withdrawn } = plan.summary;

@@ -5,7 +5,7 @@ import { Card, Loading } from '../parts/page';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
-/** The record of the file that a product's values come from. */
+/** The record of the file from which a product's values come. */
 export function Source({ productId }: { productId: string }) {
   const source = useQuery({
     queryKey: ['source', productId],

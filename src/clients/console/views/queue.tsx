@@ -12,7 +12,7 @@ import { texts } from '../texts';
 
 const everyMilliseconds = 5_000;
 
-/** The runs that wait and are in progress, by partner; kept up to date. */
+/** The queued runs and the runs in progress, by partner; refreshed periodically. */
 export function QueueView() {
   return (
     <PageView title={texts.queue.title}>

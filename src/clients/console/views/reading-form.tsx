@@ -39,15 +39,15 @@ import { Sample, sampleRows } from './sample-table';
 
 interface Options {
   draft: Draft;
-  /** Of the file as it is. */
+  /** Inspection of the file without a format. */
   inspection: Schemas['FeedInspection'];
   proposal: Proposal;
 }
 
-/** How the file is sent. */
+/** Options for sending the file. */
 type Sent = Pick<Parameters<typeof requestUpload>[0], 'mode' | 'format' | 'definition'>;
 
-/** Chooses how to read the file, and stores it; a definition that is new is saved with it. */
+/** Chooses how to read the file, and stores it; saves a new definition with it. */
 export function ReadingForm({ draft, inspection, proposal }: Options) {
   const [, navigate] = useLocation();
   const [reading, setReading] = useState(proposal.reading);
@@ -73,7 +73,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
   const isComplete =
     reading === asItIs ||
     Boolean(definition?.columns.sku && (mode === 'update' || definition.columns.product_name));
-  // A saved format is taken by its name: rules for new ones may be stricter.
+  // A saved format is sent by its name: rules for new ones may be stricter.
   const isByName = reading !== byMapping && !edited;
   const by = isByName ? { format: sentFormat(reading) } : { definition: definition ?? undefined };
   const wanted = JSON.stringify({ ...by, mode });
@@ -92,7 +92,7 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
   });
   const outcome = isComplete ? read.data : undefined;
   const problem = outcome?.refusal ?? outcome?.run_failure;
-  // While there are doubts, what is known of the products is shown.
+  // While there are doubts, the known values of the products are shown.
   const products = outcome ? sampleRows(outcome) : definition ? [] : inspection.sample;
 
   const transfer = useTransfer();
@@ -111,13 +111,13 @@ export function ReadingForm({ draft, inspection, proposal }: Options) {
     definition: isNew ? definition : undefined,
   };
   const saved = useMutation({ mutationFn: () => fetchFormats(draft.partner) });
-  /** Asks before a format is replaced, once for what it was. One that is the same is not saved again. */
+  /** Asks before a format is replaced, once per stored definition. An equal definition is not saved again. */
   const store = async () => {
     if (!isNew) return upload.mutate(sent);
     const latest = await saved.mutateAsync();
     const stored = latest.find((format) => format.format_name === name)?.definition;
     if (stored && isSame(stored, definition)) {
-      // An attempt without an answer may have saved it: sent again as it was, it is stored once.
+      // An attempt without a response may have saved it: an identical repetition is stored once.
       const isRepeated = upload.error !== null && isSame(upload.variables, sent);
       return upload.mutate(isRepeated ? sent : { ...sent, definition: undefined });
     }

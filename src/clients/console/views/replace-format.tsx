@@ -13,7 +13,7 @@ interface Options {
   onReplace: () => void;
 }
 
-/** Asks before a saved format is replaced, and says what changes. */
+/** Asks before a saved format is replaced, and shows the changes. */
 export function ReplaceFormat({ name, changes, onClose, onReplace }: Options) {
   const { field, before, after } = texts.plan;
   const title = texts.check.replaceTitle(name);

@@ -19,7 +19,7 @@ interface Options {
   onClose: () => void;
 }
 
-/** Shows what undoing a run would change, before it does. */
+/** Shows a preview of undoing a run, and undoes it. */
 export function RevertDialog({ feed, run, onClose }: Options) {
   const [, navigate] = useLocation();
   const [action, setAction] = useState('');
@@ -38,7 +38,7 @@ export function RevertDialog({ feed, run, onClose }: Options) {
   const undo = useMutation({
     mutationFn: () => revert({ on_conflict: conflicts.length > 0 ? 'skip' : 'fail' }),
     onSuccess: async () => {
-      // The preview of an undone run is a refusal.
+      // The preview of an undone run is refused.
       await queries.invalidateQueries({ predicate: ({ queryKey: [of] }) => of !== 'revert' });
       navigate(addressOf('feed', { feed: feed.feed_id, step: 'runs' }));
     },

@@ -18,7 +18,7 @@ interface Options {
   run: number;
 }
 
-/** What a run has changed, and its undoing. */
+/** The changes of a run, and the button that undoes them. */
 export function RunChangesView({ feed, run }: Options) {
   const [isAsked, setAsked] = useState(false);
   const [read, write] = useFilters();

@@ -32,7 +32,7 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
     onQueued: () => queries.invalidateQueries(),
   });
   const status = job.data?.status;
-  // Other views show what the run has changed.
+  // Other views show the changes of the run.
   useEffect(() => {
     if (status === 'running') void queries.invalidateQueries({ queryKey: ['feed'] });
     if (status === 'completed' || status === 'failed')
@@ -144,7 +144,7 @@ function Completed({ feed, job, run, undoing }: CompletedOptions) {
   );
 }
 
-/** Why the run failed. What a confirmation can prevent is offered by the preview of the next one. */
+/** Shows why the run failed. If a confirmation can prevent it, the preview of the next run offers it. */
 function Failed({ message }: Schemas['Job']) {
   return (
     <div role="alert" className="notice bad">

@@ -7,7 +7,7 @@ import { texts } from '../texts';
 
 const shownRows = 5;
 
-/** The first rows, as the reading of an inspection makes products of them. */
+/** The first rows, as products by the reading of an inspection. */
 export const sampleRows = ({ rows }: Schemas['FeedInspection']) =>
   rows.slice(0, shownRows).map(({ values }) => values);
 

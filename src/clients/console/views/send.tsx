@@ -18,7 +18,7 @@ import { PartnerField } from '../parts/partner-field';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
-/** Takes a file or rows, and leads to what they are. */
+/** Takes a file or rows, and opens their inspection. */
 export function SendView() {
   const [, navigate] = useLocation();
   const [read, write] = useFilters();

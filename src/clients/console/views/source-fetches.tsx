@@ -24,7 +24,7 @@ export function FetchStatusBadge({ fetch }: { fetch: Fetch }) {
   return <span className={`badge ${kinds[fetch.status]}`}>{texts.fetches.statuses[fetch.status]}</span>;
 }
 
-/** The outcome of a fetch in a sentence, and the reason of a failed attempt in the words of the service. */
+/** The outcome of a fetch in a sentence, and the service's reason of a failed attempt. */
 export function FetchOutcomeText({ fetch }: { fetch: Fetch }) {
   const { status, attempts, next_attempt_at, failure_reason } = fetch;
   const isRetried = status === 'queued' && attempts > 0;

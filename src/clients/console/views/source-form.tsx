@@ -25,7 +25,7 @@ import { LoadFields } from './source-loading';
 import { ScheduleFields } from './source-schedule';
 import { SecretFields } from './source-secrets';
 
-/** A source that is added. */
+/** The form of a new source. */
 export function NewSourceView() {
   const [read] = useFilters();
   const only = useOnlyPartner();
@@ -37,7 +37,7 @@ export function NewSourceView() {
   );
 }
 
-/** A source that is changed. */
+/** The form of a stored source. */
 export function EditSourceView({ path }: { path: SourcePath }) {
   const source = useSource(path);
   return (
@@ -145,7 +145,7 @@ function SourceForm({ partner: given, source }: Options) {
   );
 }
 
-/** A test switches a source off: what its form said before is in the address. */
+/** Restores the form before a test, which disables a source, from the address. */
 function withWishes(draft: SourceDraft, read: (name: string) => string): SourceDraft {
   const wish = (name: string, stored: boolean) => (read(name) ? read(name) === 'yes' : stored);
   return { ...draft, run: wish('run', draft.run), isEnabled: wish('enabled', draft.isEnabled) };
@@ -156,7 +156,7 @@ interface PartOptions {
   onChange: (changes: Partial<SourceDraft>) => void;
 }
 
-/** Whose source it is, and its name: both are fixed once it is stored. */
+/** The partner and the name of a source: both are fixed once it is stored. */
 function Owner({ draft, isTaken, onChange }: PartOptions & { isTaken: boolean }) {
   return (
     <div className="pair">

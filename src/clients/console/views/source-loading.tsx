@@ -9,12 +9,12 @@ import { texts } from '../texts';
 
 interface Options {
   draft: SourceDraft;
-  /** What is wrong, by pointers to places in the definition. */
+  /** Faults by JSON pointers into the definition. */
   faults: Record<string, string>;
   onChange: (changes: Partial<SourceDraft>) => void;
 }
 
-/** How to load what is fetched. */
+/** Options for loading a fetched file. */
 export function LoadFields({ draft, faults, onChange }: Options) {
   const partner = useDeferred(draft.partner.trim());
   const formats = useQuery({
@@ -27,7 +27,7 @@ export function LoadFields({ draft, faults, onChange }: Options) {
     partner_name === null ? `${format_name} (${texts.check.builtIn})` : format_name,
   ]);
   const offered: [string, string][] = [['', texts.sources.defaultFormat], ...names];
-  // A stored one is shown before the list has come.
+  // The stored format is shown before the list has arrived.
   if (!offered.some(([name]) => name === draft.format)) offered.push([draft.format, draft.format]);
   return (
     <>

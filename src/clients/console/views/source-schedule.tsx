@@ -10,12 +10,12 @@ const shownTimes = 5;
 
 interface Options {
   draft: SourceDraft;
-  /** What is wrong, by pointers to places in the definition. */
+  /** Faults by JSON pointers into the definition. */
   faults: Record<string, string>;
   onChange: (changes: Partial<SourceDraft>) => void;
 }
 
-/** When to fetch: five fields of cron, the same in words, and the next times. */
+/** The schedule of a source: five fields of cron, the same in words, and the next times. */
 export function ScheduleFields({ draft, faults, onChange }: Options) {
   const { isScheduled, cron, timeZone } = draft;
   const isPreset = texts.schedule.presets.some(([preset]) => preset === cron);
@@ -67,8 +67,8 @@ export function ScheduleFields({ draft, faults, onChange }: Options) {
 }
 
 /**
- * The next times of a schedule, in the reader's time zone.
- * @param first - the next one, as the service has computed it
+ * The next times of a schedule, in the user's time zone.
+ * @param first - the next one, from the service
  */
 export function NextTimes({
   schedule,

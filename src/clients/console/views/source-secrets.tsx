@@ -7,12 +7,12 @@ import { texts } from '../texts';
 interface Options {
   draft: SourceDraft;
   stored: Schemas['SourceDefinition'] | undefined;
-  /** What is wrong, by pointers to places in the definition. */
+  /** Faults by JSON pointers into the definition. */
   faults: Record<string, string>;
   onChange: (changes: Partial<SourceDraft>) => void;
 }
 
-/** What the server of the file asks for: user name and password, and headers. Stored values are masked. */
+/** Credentials for the server of the file: user name and password, and headers. Stored values are masked. */
 export function SecretFields({ draft, stored, faults, onChange }: Options) {
   const { headers, username, password } = draft;
   const { secrets } = texts;

@@ -17,7 +17,7 @@ import { texts } from '../texts';
 import { FetchedFile } from './fetched-file';
 import { FetchOutcomeText } from './source-fetches';
 
-/** Shows what the last fetch of a source has brought, and switches the source on. */
+/** Shows the result of the last fetch of a source, and enables the source. */
 export function SourceTestView({ path }: { path: SourcePath }) {
   const source = useSource(path);
   const last = useLastFetch(path);
@@ -56,7 +56,7 @@ interface OutcomeOptions {
   onRepeat: () => void;
 }
 
-/** How the fetch ended, and the ways out of one that failed. */
+/** The end of the fetch, and remedies for a failed one. */
 function Outcome({ path, fetch, onRepeat }: OutcomeOptions) {
   const wishes = useWishes();
   const hasFailed = fetch.status === 'failed' || (fetch.status === 'queued' && fetch.attempts > 0);
@@ -84,7 +84,7 @@ function Outcome({ path, fetch, onRepeat }: OutcomeOptions) {
   );
 }
 
-/** Ends the test: the source is fetched on its schedule, and feeds are run, unless its form said otherwise: in the address. */
+/** Ends the test: the source is fetched on its schedule, and feeds are run, unless the form in the address disabled that. */
 function SwitchOn({ source }: { source: Schemas['Source'] }) {
   const [, navigate] = useLocation();
   const [read] = useFilters();
@@ -133,7 +133,7 @@ function SwitchOn({ source }: { source: Schemas['Source'] }) {
   );
 }
 
-/** What the form of the source said, which its test has switched off. */
+/** Values of the form that its test has disabled. */
 function useWishes() {
   const [read] = useFilters();
   return { run: read('run'), enabled: read('enabled') };

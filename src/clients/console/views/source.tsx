@@ -18,7 +18,7 @@ import { FetchHistory } from './source-fetches';
 import { NextTimes } from './source-schedule';
 import { SourceState } from './sources';
 
-/** A source: its state, what it does, when, and every fetch. */
+/** A source: its state, definition, schedule, and fetches. */
 export function SourceView({ path }: { path: SourcePath }) {
   const source = useSource(path);
   const last = useLastFetch(path);

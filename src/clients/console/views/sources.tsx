@@ -39,7 +39,7 @@ export function SourcesView() {
   );
 }
 
-/** Sources with state, last outcome and next time. @param partner - empty: those of all partners */
+/** Sources with state, last outcome and next time. @param partner - empty: all partners */
 export function SourceList({ partner, isOfPartner }: { partner: string; isOfPartner?: boolean }) {
   const list = useSources(partner);
   if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;

@@ -18,7 +18,7 @@ const useWebhooks = () =>
     bodyOf(client.GET('/webhooks', { params: { query: { cursor, limit: 100 } } })),
   );
 
-/** Where events are sent, and how that goes. */
+/** Endpoints of events, with their state. */
 export function WebhooksView() {
   return (
     <PageView title={texts.webhooks.title}>
@@ -119,7 +119,7 @@ function State({ webhook }: { webhook: Webhook }) {
   return <span className="badge good">{used}</span>;
 }
 
-/** A webhook, and what became of its events. */
+/** A webhook, with the deliveries of its events. */
 export function DeliveriesView({ webhookId }: { webhookId: string }) {
   const webhook = useWebhooks()
     .data?.pages.flatMap(({ items }) => items)
