@@ -218,7 +218,6 @@ export const tooManySources = (partnerName: string, most: number) =>
 export const unavailable = (cause: unknown) =>
   new ServiceError('unavailable', 'Service temporarily unavailable', { cause });
 
-/** Failure reason of a run that was cancelled. */
 export const cancelledReason = 'The run was cancelled.';
 /** Failure reason of an attempt that was repeated; a trigger of the schema writes it. */
 export const repeatedReason = 'The run was interrupted.';

@@ -1,6 +1,5 @@
 import { extname } from 'node:path';
 
-/** Media types of CSV. */
 const csvTypes = new Set(['text/csv', 'application/csv', 'application/vnd.ms-excel']);
 
 /** Names of files that are read by a format. */

@@ -21,7 +21,6 @@ export const headerBytes = 16 * 1024;
 /** Maximum number of headers; clients and proxies send some thirty. Node would silently drop the rest. */
 export const headersMax = 100;
 
-/** Timeout of the headers of a request. */
 export const requestHeadersMilliseconds = 60_000;
 
 /**

@@ -5,7 +5,6 @@ import { requireAllPartners } from '../base/caller';
 import { requireNameCursor, toListBody, toPage } from '../base/pagination';
 import { countQueue, type PartnerQueueRow } from './queue/queue-state.repository';
 
-/** The operation on the queue of runs. */
 export function queueOperations(db: Database): OperationsOf<'getQueue'> {
   return {
     getQueue: {

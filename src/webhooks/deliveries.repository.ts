@@ -68,7 +68,6 @@ const claimSql = ({ max, slowMax = 0, served = new Map() }: ClaimLimits): Sql =>
   returning delivery.webhook_delivery_id, delivery.webhook_endpoint_id, message_id, event_type, happened_at, content, attempts,
     url, secret, failures_in_a_row`;
 
-/** Limits of a claim. */
 export interface ClaimLimits {
   max: number;
   /** Maximum number for slow endpoints; default: none. */

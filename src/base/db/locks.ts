@@ -54,7 +54,6 @@ export const onlyLock = { owner: 0x6f776e, migration: 0x706361, stalePartners: 0
 /** Returns the key of a lock. @param number - of 56 bits, signed */
 export const lockKeyOf = (kind: LockKind, number: bigint): bigint => (number << 8n) | BigInt(lockKinds[kind]);
 
-/** SQL of the key of a lock. */
 const keySql = (kind: LockKind, number: Sql): Sql => sql`(${number} << 8) | ${raw(lockKinds[kind])}`;
 
 /** Expression that takes a lock until the transaction ends; waits for other holders. @param number - SQL of a bigint of 56 bits, signed */

@@ -25,7 +25,6 @@ import {
 type Format = components['schemas']['Format'];
 type FormatHandlers = OperationsOf<'listFormats' | 'getFormat' | 'replaceFormat' | 'deleteFormat'>;
 
-/** The operations on formats. */
 export function formatOperations(db: Database): FormatHandlers {
   return {
     listFormats: {

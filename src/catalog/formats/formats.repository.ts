@@ -35,7 +35,6 @@ export const formatsMax = 100;
 /** The name of the partner's format that applies to uploads without one. */
 export const defaultFormatName = 'default';
 
-/** Lists formats by partner and name. */
 export function listPartnerFormats(db: Database, listing: FormatListing): Promise<Found<FormatRow>[]> {
   const { scope, partnerName, after, limit } = listing;
   const conditions = [scope ?? undefined, partnerName]

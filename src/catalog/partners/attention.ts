@@ -1,6 +1,5 @@
 import type { components } from '../../../generated/openapi';
 
-/** A reason for attention. */
 export type AttentionReason = components['schemas']['KnownAttentionReason'];
 
 /** The reasons, worst first: the severity of a reason is its position, from 1. */

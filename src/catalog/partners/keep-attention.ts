@@ -247,7 +247,6 @@ export const allPartners = (partnerIds: readonly number[]): Sql =>
 
 export const onePartner = (partnerId: number): Sql => allPartners([partnerId]);
 
-/** Selects the partners of jobs. */
 export const partnersOfJobs = (jobIds: readonly number[]): Sql =>
   sql`select partner_id from feeds join validation_jobs using (feed_id) where job_id = any (${jobIds})`;
 

@@ -6,7 +6,6 @@ import { parseAttentionCursor } from './attention';
 import { partnerBody } from './partners.body';
 import { getPartner, listPartners, listPartnersByAttention } from './partners.repository';
 
-/** The operations that read partners. */
 export function partnerOperations(db: Database): OperationsOf<'listPartners' | 'getPartner'> {
   return {
     listPartners: {

@@ -29,7 +29,6 @@ interface PartnerFilter {
   name?: string;
   /** The beginning of the name, case-insensitive. */
   prefix?: string;
-  /** A reason for attention. */
   attention?: AttentionReason;
 }
 
@@ -123,7 +122,6 @@ export async function listPartnersByAttention(
   );
 }
 
-/** The condition of a filter on `partners`. */
 function matches({ scope, name, prefix, attention }: PartnerFilter): Sql {
   const conditions = [scope ?? undefined, name].flatMap((one) =>
     one === undefined ? [] : [sql`partner_name = ${one}`],

@@ -10,7 +10,6 @@ import { listVersions, parseVersionCursor, type ProductVersion } from './product
 import type { PricePeriod } from './prices.repository';
 import { readPrices, type ProductPrices } from './product-prices';
 
-/** The operations that read the history of a product. */
 export function historyOperations(reads: Reads): OperationsOf<'listProductHistory' | 'getProductPrices'> {
   return {
     listProductHistory: {

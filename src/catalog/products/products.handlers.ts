@@ -166,7 +166,6 @@ function keyOf(scope: PartnerScope, ageSecondsMax: number, asked: object): strin
   return JSON.stringify([scope, ageSecondsMax, asked]);
 }
 
-/** Filters as sent. */
 interface SentFilters extends Omit<ProductListing['filter'], 'words'> {
   q?: string;
 }

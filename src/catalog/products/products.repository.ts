@@ -43,7 +43,6 @@ export interface ProductListing {
     availability?: string;
     /** Beginnings of words, as `searchWords` returns them. */
     words?: string[];
-    /** Whether withdrawn products are included. */
     include_withdrawn?: boolean;
   };
   sort: { field: SortField; order: SortOrder };

@@ -173,7 +173,6 @@ export function ofPartners(search: Search): Sql {
     : raw('partner_id = any (array(select partner_id from partners))');
 }
 
-/** A range of an index, in its order. */
 export interface IndexRange {
   where: Sql;
   orderBy: Sql;

@@ -22,7 +22,6 @@ const largeBytes = 2_000;
 /** Partners per round, each with one batch: a large load delays the others by hardly more than a batch. */
 const roundPartners = 100;
 
-/** A row of `search_backlog`. */
 interface BacklogRow {
   search_backlog_id: number;
   feed_id: number | null;

@@ -5,7 +5,6 @@ import { requestFormatDeletion, listFormats, saveFormat, showFormat } from './fo
 import { showOrders, showProducts } from './lists';
 import type { Work } from './session';
 
-/** Starts the work of a command. */
 export type Start = (work: Work, command: Command) => Promise<void>;
 
 /** Adds the commands that list what the service has. */
@@ -61,7 +60,6 @@ export function addCatalogCommands(program: Command, start: Start): void {
     );
 }
 
-/** Adds the commands of formats. */
 export function addFormatCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
   const formats = program.command('formats').description('describe how to read files of a partner');
   const partner = ['--partner <NAME>', 'the partner of the format'] as const;

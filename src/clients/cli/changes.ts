@@ -18,7 +18,6 @@ const pollSeconds = 1;
 
 const pathOf = (jobId: string, what: string) => `/jobs/${encodeURIComponent(jobId)}/${what}`;
 
-/** Shows the changes of a run. */
 export function showChanges(jobId: string, page: { run: number; limit: number; cursor?: string }): Work {
   return async ({ service, json }) => {
     const path = `${pathOf(jobId, 'changes')}${queryText(page)}`;
@@ -39,7 +38,6 @@ function changesReport(changes: RunChanges): string {
 
 const tableOf = (items: RunChanges['items']) => (items.length > 0 ? `\n${changeTable(items)}` : '');
 
-/** Options of `revert`. */
 interface RevertOptions {
   run: number;
   dryRun?: boolean;

@@ -64,7 +64,6 @@ async function* readWhole(handle: FileHandle, path: string, size: number): Async
 const cannotRead = (path: string, error: unknown) =>
   new UsageFailure(`${printable(path)} cannot be read: ${printable((error as Error).message)}.`);
 
-/** Makes a file of bytes. */
 export const memoryFile = (name: string, bytes: Buffer): FeedFile => ({
   name,
   size: bytes.length,

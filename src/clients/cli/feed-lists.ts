@@ -20,7 +20,6 @@ export function showFeeds(
   };
 }
 
-/** Lists partners by name. */
 export function showPartners({ name: q, ...page }: PageOptions & { name?: string }): Work {
   const query = { q, ...page };
   return async (session) => {

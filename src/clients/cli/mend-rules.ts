@@ -82,7 +82,6 @@ export interface CellChange {
   rule: string;
 }
 
-/** The rules for the columns of a file. */
 export class FileRules {
   /** Headers of the columns that are added. */
   readonly added: string[];

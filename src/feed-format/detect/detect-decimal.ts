@@ -1,4 +1,3 @@
-/** A cell of the column of prices. */
 export interface PriceCell {
   text: string;
   /** Minor digits of the currency that cell, row or column name (ISO 4217); undefined: unknown. */

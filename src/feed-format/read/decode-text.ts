@@ -11,7 +11,6 @@ export class UndecodableText extends Error {
   }
 }
 
-/** Name of an encoding in messages. */
 export function encodingName(encoding: Encoding): string {
   return encoding === 'utf-8' ? 'UTF-8' : encoding;
 }

@@ -7,7 +7,6 @@ import { isBlankRecord } from './header-names';
 import { shiftedOffsets, sourceEndOf, type TextOffsets } from './line-offsets';
 import { lineEndLength, RecordScanner, UnclosedQuote } from './scan-record';
 
-/** Place of a record in its file. */
 export interface RecordPlace {
   /** First and last line; the first line of the file is 1. */
   line: number;
@@ -41,7 +40,6 @@ export interface ExtractedRecord extends FeedRecord {
   sourceBytes(): Buffer;
 }
 
-/** The source of the split text. */
 interface TextSource {
   /** Offsets of the records in the unpacked file. */
   offsets: TextOffsets;

@@ -78,7 +78,6 @@ export class FilledGroup {
   }
 }
 
-/** A cell that is filled down. */
 export class FilledCell {
   /** Text in the current record. */
   current: string | undefined;

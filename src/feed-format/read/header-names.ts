@@ -21,7 +21,6 @@ export function isBlankRecord(fields: readonly string[]): boolean {
   return fields.every((field) => trimText(field) === '');
 }
 
-/** Notation of a header row. */
 interface HeaderRow {
   delimiter: Delimiter;
   isStrict: boolean;

@@ -3,7 +3,6 @@ import type { Delimiter } from '../delimiter';
 /** Bytes of UTF-8, or code units of UTF-16: separators are one unit in both. */
 type Units = Uint8Array | Uint16Array;
 
-/** Decodes a part of the units. */
 type Decode<Kind extends Units> = (units: Kind, from: number, to: number, isAscii: boolean) => string;
 
 /** Result of a scan. `incomplete`: more units are needed; `unclosed`: the feed ends within a quoted field. */

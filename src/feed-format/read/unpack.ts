@@ -15,7 +15,6 @@ export function isGzip(beginning: Buffer): boolean {
   return beginning.subarray(0, magic.length).equals(magic);
 }
 
-/** Tells a gzip file by its name. */
 export function isGzipName(fileName: string): boolean {
   return /\.gz$/i.test(fileName);
 }
@@ -46,7 +45,6 @@ export async function* unpack(
   for (let next = await source.next(); !next.done; next = await source.next()) yield next.value;
 }
 
-/** Size of the unpacked chunks. */
 const chunkSize = 64 * 1024;
 
 async function* gunzip(first: Buffer, source: AsyncIterator<Buffer, unknown>): AsyncGenerator<Buffer> {

@@ -4,7 +4,6 @@ import { prepareBody, type BodySchema } from './prepare-body';
 import { toTyped } from './query';
 import { toShapeErrors } from './shape-errors';
 
-/** The fields of a form, from the document. */
 export interface FormFields {
   has(name: string): boolean;
   /** Maximum size of any field in its encoded form: the greatest `maxLength`. */

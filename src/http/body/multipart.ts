@@ -29,7 +29,6 @@ export type FormPart =
       content: AsyncIterable<Buffer>;
     };
 
-/** A multipart body. */
 export interface MultipartBody {
   /** Can be iterated once; after an early end, the rest of the body is discarded. */
   parts: AsyncGenerator<FormPart, void>;

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** Returns whether the headers announce a body. */
 export function hasBody({ headers }: IncomingMessage): boolean {
   return 'transfer-encoding' in headers || Number(headers['content-length']) > 0;
 }

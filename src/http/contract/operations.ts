@@ -12,7 +12,6 @@ import type { ShapeError } from '../../base/errors';
 
 /** The operations of the document, routed, validated and called by openapi-backend. */
 export interface OpenApi {
-  /** Finds the operation of a request. */
   find(request: SentRequest): ServedOperation | undefined;
   /** Lists the methods of a path, for `Allow`. */
   allowedMethods(path: string): string[];

@@ -19,7 +19,6 @@ interface OperationBody {
   isSecret: boolean;
 }
 
-/** The extensions of a request body. */
 type RequestBody = OpenAPIV3.RequestBodyObject & {
   'x-max-bytes'?: number;
   'x-error-pointers'?: boolean;

@@ -33,7 +33,6 @@ export function claimKey(trx: Knex.Transaction, key: IdempotencyKey): Promise<bo
   return tryLock(trx, 'idempotencyKey', lockNumber(key));
 }
 
-/** A request with a key. */
 export interface KeyedRequest {
   key: IdempotencyKey;
   /** SHA-256 by `digestRequest`. */

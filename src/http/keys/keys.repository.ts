@@ -52,7 +52,6 @@ export async function listKeys(db: Database): Promise<ApiKeyRow[]> {
   return db<ApiKeyRow>('api_keys').orderBy('api_key_id');
 }
 
-/** Access rights of a key. */
 export type KeyAccess = Pick<
   ApiKeyRow,
   'api_key_id' | 'key_name' | 'partner_name' | 'is_read_only' | 'expires_at'

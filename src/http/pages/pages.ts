@@ -51,7 +51,6 @@ export function openPages(folder = builtPages()): { serve: Middleware; paths: st
     ),
   );
 
-  /** Finds the file of a path. */
   const fileAt = (path: string): string | undefined => {
     if (path === landingPath) return '/index.html';
     if (path === '/docs') return '/docs.html';
@@ -148,7 +147,6 @@ const isHashed = (path: string) => anyDigest(path) !== path;
 /** `/console`, and all addresses of its views below it, each also with a slash at its end. */
 const isConsole = (path: string) => /^\/console(?:\/|$)/.test(path);
 
-/** Lists the paths of the files in a folder of pages. */
 export function pagePaths(folder: string): string[] {
   const root = join(folder, 'identity');
   return readdirSync(root, { recursive: true, withFileTypes: true })

@@ -9,7 +9,6 @@ import { trimText } from '../../feed-format/text';
 import { isGzipName, MalformedGzip, unpack } from '../../feed-format/read/unpack';
 import { fileTooLarge, invalidFeedFile, invalidShape, ServiceError } from '../../base/errors';
 
-/** Options of the checks of a file. */
 interface FileChecks {
   /** `undecided`: all bytes are accepted, and `problem` is the problem of a file without a format. */
   definition: ReadDefinition | 'undecided';

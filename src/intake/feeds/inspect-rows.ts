@@ -141,7 +141,6 @@ function inFileOrder(issues: RowIssue[]): RowIssue[] {
   return issues.sort((a, b) => a.severity.localeCompare(b.severity) || a.line - b.line);
 }
 
-/** Number of products in the sample. */
 const sampleProducts = 5;
 
 /** Returns the first products of rows. */

@@ -205,7 +205,6 @@ export async function endFetch(
   return true;
 }
 
-/** A failed attempt. */
 export interface FailedAttempt {
   /** Until the next attempt; undefined: the fetch has failed. */
   retrySeconds?: number;

@@ -20,7 +20,6 @@ export interface UrlRequest {
 }
 
 export interface OpenUrlOptions {
-  /** Allows private addresses. */
   privateAddresses: boolean;
   signal: AbortSignal;
 }

@@ -23,7 +23,6 @@ export interface SourceRow {
   updated_at: Date;
 }
 
-/** The position of a source in the list. */
 export interface SourcePosition {
   partnerName: string;
   sourceName: string;

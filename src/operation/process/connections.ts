@@ -21,7 +21,6 @@ export function connectionsOfApi(settings: Settings): number {
   );
 }
 
-/** Returns the maximum number of connections of a worker. */
 export function connectionsOfWorker(settings: Settings): number {
   return settings.databaseConnections + runConnections(settings) + queueConnections + connectionsPerProcess;
 }

@@ -53,7 +53,6 @@ export async function countExpiredFiles(trx: Knex.Transaction, days: number): Pr
   return removed!;
 }
 
-/** A raw file that has expired. */
 export interface ExpiredFile extends RawFile {
   feedId: number;
   partnerId: number;

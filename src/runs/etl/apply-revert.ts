@@ -53,7 +53,6 @@ export async function applyRevert(
   });
 }
 
-/** Replaces the stored effects. */
 async function storeEffects(trx: Knex.Transaction, undone: RunChange): Promise<RevertCounts> {
   await copyChangedProducts(trx, undone);
   await queryRows(

@@ -13,7 +13,6 @@ import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
 import { hasPrice, namedSkus, transformRecord, type ProductValues } from '../../feed-format/rows/transform';
 
-/** Target table of a COPY. */
 export interface CopyTarget {
   /** Table with its columns. */
   table: string;

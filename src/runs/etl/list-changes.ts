@@ -25,7 +25,6 @@ export type ProductChange = {
   | { action: 'withdraw'; row: null; line: null }
 );
 
-/** A page of changes. */
 interface ChangePage {
   changes: ProductChange[];
   /** Start of the next page; absent when there are no more changes. */

@@ -14,7 +14,6 @@ import { startingWith } from '../../base/starting-with';
 import { StorageError, type ObjectStore } from '../../base/storage/object-store';
 import { FeedFailure } from './run-result';
 
-/** Feed of a run. */
 export interface FeedToRun extends LoadOptions {
   jobId: number;
   feedId: number;

@@ -94,7 +94,6 @@ export function wouldWithdrawOf(error: unknown): number | undefined {
   return error instanceof WithdrawalLimit ? error.wouldWithdraw : undefined;
 }
 
-/** Returns the public reason of a failure. */
 export function failureReason(error: unknown): string {
   // The specification's text for a wrong header has no full stop.
   if (error instanceof FeedFailure) return error.message.replace(/(?<!\.)$/, '.');

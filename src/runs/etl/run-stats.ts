@@ -36,7 +36,6 @@ export class RunStats {
   prices = { changed: 0, jumped: 0 };
   /** Whether a valid row has a price. */
   hasPrices = false;
-  /** Whether the file has prices. */
   hasPriceColumn = false;
   /** Whether the file contains corrected rows. */
   isCorrection = false;

@@ -100,7 +100,6 @@ export interface StagedFeed
     Pick<FeedToRun, 'maxWithdrawn' | 'maxWithdrawnPercent'> {
   feedId: number;
   partnerId: number;
-  /** Product columns of the feed. */
   columns: ReadonlySet<ProductColumn>;
   /** Position of the sku in the file, from 1; null if it is not read from the file. */
   skuColumnNumber: number | null;

@@ -49,7 +49,6 @@ function getContext(): Promise<RunContext> {
   return context;
 }
 
-/** Task that runs a job. */
 export interface RunTask {
   claim: Claim;
   /** Shared memory for the numbers of the claimed job and run. */
@@ -61,7 +60,6 @@ export async function run({ claim, claimed }: RunTask): Promise<RunReport> {
   return runFeed(claim, await getContext(), ({ jobId, run }) => claimed.set([jobId, run]));
 }
 
-/** Task that plans a run. */
 export interface PlanTask {
   target: PlanTarget;
   page: PlanPage;

@@ -33,7 +33,6 @@ export const concurrentRunsOfPartnerMax = 2;
 /** Poll interval of the queue: not every pooler passes on notifications. A request to this process polls at once. */
 const pollMilliseconds = 250;
 
-/** Poll interval after a failure. */
 const pollAfterFailureMilliseconds = 2_000;
 
 /** A finished run, for metrics. */

@@ -1,6 +1,5 @@
 import type { Job } from './jobs.service';
 
-/** Times of an event stream. */
 export const jobEventTimes = {
   /** Maximum duration. The client then reconnects, and its key is checked again. */
   streamMilliseconds: 60_000,

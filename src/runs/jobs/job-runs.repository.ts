@@ -63,7 +63,6 @@ export async function listRuns(
   return queryRows(db, boundedPageSql(page, limit));
 }
 
-/** A run with its job and feed. */
 export type JobRunRow = RunRow & { job_id: number; feed_id: number };
 
 const jobRunSql = (scope: PartnerScope): Sql => sql`

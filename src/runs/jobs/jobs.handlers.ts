@@ -15,7 +15,6 @@ import { jobBody, runBody, runChangesBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
 import { listRunChanges, parseProductPosition } from './run-changes.service';
 
-/** The operations that read jobs. */
 export function jobOperations(
   db: Database,
   changes: JobChanges,

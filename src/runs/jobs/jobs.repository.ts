@@ -19,7 +19,6 @@ export interface RunProgress {
 
 export type JobStatus = 'queued' | 'running' | 'completed' | 'failed';
 
-/** Row of `submission_jobs`. */
 interface SubmissionJobRow {
   job_id: number;
   feed_id: number;
@@ -56,7 +55,6 @@ export interface ValidationJobRow {
   reverted_by?: number | null;
 }
 
-/** Columns of the counters of a run. */
 export type CounterColumns = Pick<
   ValidationJobRow,
   | 'processed'

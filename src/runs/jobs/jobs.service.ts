@@ -79,7 +79,6 @@ export async function findJob(db: Database, id: string, scope: PartnerScope): Pr
   return row && describeValidationJob(row);
 }
 
-/** Converts the row of a validation job. */
 export function describeValidationJob(row: ValidationJobRow & { version: string | null }): Job {
   const { text, result, summary } = describeRun(row);
   return {

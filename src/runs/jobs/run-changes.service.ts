@@ -22,11 +22,9 @@ export async function getRun(db: Database, { id, run, scope }: AskedRun): Promis
   return found;
 }
 
-/** Tells whether a completed run has changed products. */
 export const hasChanges = ({ inserted, updated, withdrawn }: JobRunRow) =>
   inserted! + updated! + (withdrawn ?? 0) > 0;
 
-/** One page of the changes of a run. */
 interface RunChangePage {
   run: JobRunRow;
   effects: ProductEffect[];

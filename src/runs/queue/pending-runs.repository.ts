@@ -10,7 +10,6 @@ import type { RunNumber } from '../jobs/job-runs.repository';
  * A writer of a run locks the rows of its job and its feed first, in this order, except for progress reports.
  */
 
-/** A run with its kind. */
 export type RunOfKind = RunNumber & { kind: 'load' | 'revert' };
 
 /** A run that is queued or in progress. */
@@ -23,7 +22,6 @@ export interface PendingRun extends RunOfKind {
   isCancelled: boolean;
 }
 
-/** Columns of a pending run. */
 export const pendingColumns = raw(`
   job_id as "jobId", run, kind, reverts_run as "revertsRun", runs.status, attempts_left as "attemptsLeft",
   runs.cancel_requested as "isCancelled"`);

@@ -1,7 +1,6 @@
 import { queryRows, type Database } from '../../base/db/database';
 import { sql } from '../../base/db/sql';
 
-/** Runs of a partner in the queue. */
 export interface PartnerQueueRow {
   partner_name: string;
   waiting: number;

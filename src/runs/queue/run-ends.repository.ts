@@ -91,7 +91,6 @@ export async function failRun(
   return true;
 }
 
-/** Assignments that end a run. */
 const endSql = (counters: RunCounters): Sql => sql`
   finished_at = clock_timestamp(), progress = null, processed = ${counters.processed}, inserted = ${counters.inserted},
   updated = ${counters.updated}, unchanged = ${counters.unchanged}, skipped = ${counters.skipped},

@@ -84,7 +84,6 @@ async function replaceOrphan(
   throw (isWaiting ? jobAlreadyWaiting : jobAlreadyRunning)(formatId('JV', jobId));
 }
 
-/** @returns the number of the run */
 async function insertRun(trx: Knex.Transaction, target: RunTarget, attempts: number): Promise<number> {
   const { jobId, reverts, maxWithdrawn, maxWithdrawnPercent, allowOlder, requestedBy, requestId } = target;
   const [inserted] = await queryRows<{ run: number }>(

@@ -19,7 +19,6 @@ export interface RunPermissions {
   allowOlder?: boolean;
 }
 
-/** The request of a run. */
 export interface RunRequest extends RunPermissions {
   /** The run to undo; absent: a load. */
   reverts?: { run: number; skipsConflicts: boolean };

@@ -11,7 +11,6 @@ import {
 import type { PartnerScope } from '../../base/caller';
 import { itemsJsonSql, orderJsonSql } from './orders.body';
 
-/** An order as requested. */
 export interface RequestedOrder {
   partnerName: string;
   customerReference: string | null;

@@ -35,7 +35,6 @@ export const countProductsSql = `
   ${inThisSchema('count_products()')}
 `;
 
-/** Counts the feeds of partners. */
 export const countFeedsSql = `
   create or replace function count_feeds() returns trigger language plpgsql security definer as $$
   begin

@@ -21,7 +21,6 @@ const provisionalFrom = raw(2 ** 52);
  */
 const namedUpdatesMax = 1_000;
 
-/** Creates and fills the working copy of products. */
 export async function fillWorkingCopy(
   trx: Knex.Transaction,
   tables: DistributedTables,

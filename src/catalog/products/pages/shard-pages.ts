@@ -32,7 +32,6 @@ interface Extent {
   horizon: string | null;
 }
 
-/** Lists the products of a search. */
 export async function listOnShards(db: Database, search: Search): Promise<ProductRow[]> {
   if (isOfNewest(search)) {
     const where = allOf([raw(isActive), matches(search), isAfter(search)]);
@@ -124,7 +123,6 @@ function readFlat(db: Database, { partner, where }: Place, orderBy: Sql, limit: 
   return queryRows<ShardRow>(db, page);
 }
 
-/** Orders by keys, in the direction of the search. */
 const by = ({ sort: { order } }: Search, keys: readonly string[]) =>
   raw(keys.map((key) => `${key} ${order}`).join(', '));
 

@@ -54,7 +54,6 @@ export function addressOf<Of extends RouteName>(route: Of, values: Values<Of>): 
   return query.size > 0 ? `${path}?${query.toString()}` : path;
 }
 
-/** Returns the address of a view of a source. */
 export const addressOfSource = (
   { partner_name: partner, source_name: source }: SourcePath,
   view?: 'edit' | 'test',

@@ -65,7 +65,6 @@ export interface RunOptions {
   allow_older?: boolean;
 }
 
-/** Queues a run of the job. */
 export const requestJobRun = (jobId: string, query: RunOptions = {}) =>
   bodyOf(
     client.POST('/jobs/{job_id}/run', {

@@ -45,7 +45,6 @@ export function FeedsView() {
   );
 }
 
-/** Feeds of one partner, or of all. */
 export function FeedList({ partner, status }: { partner: string; status?: (typeof statuses)[number] }) {
   const list = useFeeds({ partner_name: partner || undefined, status });
   const feeds = useMemo(() => list.data?.pages.flatMap(({ items }) => items) ?? [], [list.data]);
