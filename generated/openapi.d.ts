@@ -653,15 +653,16 @@ export interface paths {
          * @description The active products in the feed format, by product number: UTF-8 with commas, all columns, prices with all their
          *     digits. Loading the file again changes no product.
          *
-         *     With `format`, the file is one of this format, built-in or of the partner, and leaves every product unchanged when
-         *     it is loaded again with it. It has the format's encoding, delimiter and decimal separator, a byte order mark in
-         *     UTF-16, as many blank lines as `skip_lines` says, and the first name of each column. A join is in its first column;
-         *     of several words for an availability, the first is written. A format without `currency` gets it behind the price:
-         *     `189.9 EUR`. A product that the format would read back as another one, for example because its encoding lacks a
-         *     character, is 422, which names the first ten of them; nothing is left out or replaced.
+         *     With `format`, the file has this format, built-in or of the partner; loading it again with the format changes no
+         *     product. It has the format's encoding, delimiter and decimal separator, a byte order mark in UTF-16, as many
+         *     blank lines as `skip_lines` says, and the first name of each column. A joined value is written to the first
+         *     column of the join; if several words mean an availability, the first is written. If the format has no
+         *     `currency`, the currency follows the price: `189.9 EUR`. If the format would read a product back with other
+         *     values, for example because its encoding lacks a character, the response is 422 and names the first ten such
+         *     products; nothing is left out or replaced.
          *
-         *     The products are read while they are sent: a run that is committed meanwhile can be in the file in part. If the
-         *     connection is cut before the end, the file is not complete.
+         *     The products are read while they are sent: the file can contain a part of a run that is committed meanwhile. If
+         *     the connection is closed before the end, the file is incomplete.
          */
         get: operations["downloadPartnerProducts"];
         put?: never;
@@ -6748,7 +6749,7 @@ export interface operations {
             400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["RunNotFound"];
-            /** @description The history of the run is not kept any more, or began after the run. */
+            /** @description The history of the run is no longer kept, or began after the run. */
             410: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -7269,7 +7270,7 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description A built-in format, or one of the partner, in which the file is written; absent: the feed format, also if the partner has a format `default`. Empty counts as absent.
+                 * @description The format of the file, built-in or of the partner; absent: the feed format, even if the partner has a format `default`. Empty counts as absent.
                  * @example google-merchant
                  */
                 format?: components["schemas"]["FormatName"];
