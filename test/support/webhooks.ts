@@ -35,7 +35,7 @@ export interface Receiver {
   answer: (count: number) => { status: number; headers?: Record<string, string> } | 'nothing';
 }
 
-/** Starts one. @param tls - key and certificate; absent: plain HTTP. @throws nothing: what it cannot verify it answers with 400 */
+/** Starts a receiver. It responds with 400 if it cannot verify a message. @param tls - key and certificate; absent: plain HTTP */
 export async function startReceiver(
   options: { tls?: { key: string; cert: string } } = {},
 ): Promise<Receiver> {
@@ -77,7 +77,7 @@ export async function startReceiver(
   return receiver;
 }
 
-/** Has events sent to a URL: those of one partner and of some types where that is given. @returns its number */
+/** Creates a webhook for a URL, optionally of one partner and of some types. @returns its number */
 export function sendTo(
   db: Database,
   url: string,
@@ -101,14 +101,14 @@ ajv.addSchema({ $id: 'document', components: document.components });
 
 const schemaOf = (reference: string) => ajv.compile({ $ref: `document${reference}` });
 
-/** What the document finds wrong with the JSON body of an event. */
+/** Errors of the JSON body of an event by the schema of the document. */
 export function bodyErrors(type: EventType, body: unknown): ErrorObject[] {
   const { schema } = document['x-webhooks'][type].post.requestBody.content['application/json'];
   const validate = schemaOf(schema.$ref);
   return validate(structuredClone(body)) ? [] : validate.errors!;
 }
 
-/** What the document finds wrong with a message: its body, and the headers that it must have. */
+/** Errors of a message by the document: its body, and its required headers. */
 export function eventErrors({ event, headers }: Received): (ErrorObject | string)[] {
   const { parameters } = document['x-webhooks'][event.type].post;
   const wrong = parameters.filter(({ $ref }) => {

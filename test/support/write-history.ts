@@ -4,11 +4,11 @@ import type { FeedRow } from './catalog';
 import { changeProducts } from './distributed-writes';
 import type { TestService } from './service';
 
-/** A change of a catalog at any time. A withdrawal has no job and no run, if `isSingle`. */
+/** A change of a catalog at any time. With `isSingle`, a withdrawal has no job and no run. */
 export interface CatalogChange {
-  /** When it takes effect, to the microsecond. */
+  /** Time at which it takes effect, to the microsecond. */
   at: string;
-  /** Products with their values: new, changed or restored. A value that is left out stays. */
+  /** New, changed or restored products. Omitted values are unchanged. */
   write?: readonly (Pick<FeedRow, 'sku'> & { [Field in keyof FeedRow]?: FeedRow[Field] | null })[];
   /** The skus of products to withdraw. */
   withdraw?: readonly string[];
@@ -17,12 +17,12 @@ export interface CatalogChange {
   isSingle?: boolean;
 }
 
-/** Makes the history of all partners begin at a time, for products of before. */
+/** Makes the history of all partners start at a time, for older products. */
 export async function beginHistoryAt({ db }: Pick<TestService, 'db'>, at: string): Promise<void> {
   await db('catalog_versions').where('run_id', 0).update({ effective_at: at });
 }
 
-/** Changes rows of products without a trace in the history. */
+/** Changes rows of products without history. */
 export function withoutHistory<T>(
   { db }: Pick<TestService, 'db'>,
   work: (trx: Knex.Transaction) => Promise<T>,
@@ -33,7 +33,7 @@ export function withoutHistory<T>(
   });
 }
 
-/** Removes the versions of a partner that ended at a time or earlier, as retention does. */
+/** Removes the versions of a partner that ended at this time or earlier, as retention does. */
 export async function removeVersionsUntil(
   { db }: Pick<TestService, 'db'>,
   partnerName: string,
@@ -109,7 +109,7 @@ async function apply(
     await trx('products').where({ partner_id: partnerId, sku }).update(withdrawn);
   }
   if (remove.length === 0) return;
-  // Only changes by hand delete products; a run takes account of them.
+  // Only manual changes delete products; a run takes them into account.
   await trx.raw("set local partner_catalog.change = ''");
   for (const sku of remove) await trx('products').where({ partner_id: partnerId, sku }).delete();
   await trx('product_versions')

@@ -16,7 +16,7 @@ import type { Setting } from '../../src/base/settings';
 type Env = Record<string, string>;
 const mebibyte = 1024 * 1024;
 
-/** What is wrong with the settings, a line each. */
+/** The errors of the settings, one per line. */
 function problems(env: Env): string[] {
   try {
     loadConfig(env);
@@ -27,13 +27,13 @@ function problems(env: Env): string[] {
   return [];
 }
 
-/** The settings that the lines name. */
+/** The settings named by the lines. */
 function named(lines: string[]): string[] {
   return lines.map((line) => /^Wrong setting ([A-Z0-9_]+): .*\S.*\.$/.exec(line)?.[1] ?? line).sort();
 }
 
 describe('loadConfig', () => {
-  it('needs nothing: everything has a default', () => {
+  it('requires nothing: everything has a default', () => {
     expect(loadConfig({})).toEqual({
       host: '127.0.0.1',
       port: 8080,
@@ -184,11 +184,11 @@ describe('loadConfig', () => {
       expect(loadConfig(env)).toMatchObject(expected);
     });
 
-    it('the folder as an absolute path, whatever it is given', () => {
+    it('the folder as an absolute path, from any path', () => {
       expect(isAbsolute(loadConfig({ DATA_DIR: './x/../y' }).dataDir)).toBe(true);
     });
 
-    it('surrounding white space as nothing', () => {
+    it('surrounding white space as absent', () => {
       expect(loadConfig({ PORT: ' 3000\n', DEFAULT_CURRENCY: ' EUR ' })).toMatchObject({
         port: 3000,
         defaultCurrency: 'EUR',
@@ -233,14 +233,14 @@ describe('loadConfig', () => {
   });
 
   it.each([...settingNames, ...Object.keys(removedSettings)])(
-    'takes an empty or blank %s for unset',
+    'treats an empty or blank %s as unset',
     (name) => {
       expect(loadConfig({ [name]: '' })).toEqual(loadConfig({}));
       expect(loadConfig({ [name]: ' \t' })).toEqual(loadConfig({}));
     },
   );
 
-  describe('refuses with one readable line that names the setting', () => {
+  describe('rejects, with one line that names the setting,', () => {
     it.each([
       ['PORT', 'abc'],
       ['PORT', '-1'],
@@ -316,19 +316,19 @@ describe('loadConfig', () => {
       ['S3_ENDPOINT', 'https://s3.example.org'],
       ['S3_REGION', 'eu-central-1'],
       ['S3_FORCE_PATH_STYLE', 'true'],
-    ])('%s without S3_BUCKET: files would be kept elsewhere than meant', (name, value) => {
+    ])('%s without S3_BUCKET: files would be stored in the wrong place', (name, value) => {
       expect(named(problems({ [name]: value }))).toEqual(['S3_BUCKET']);
       expect(problems({ [name]: value })[0]).toContain(name);
     });
   });
 
-  it('refuses METRICS_PORT where it is that of PORT, and METRICS_HOST without it', () => {
+  it('rejects METRICS_PORT if it equals PORT, and METRICS_HOST without it', () => {
     expect(named(problems({ PORT: '9464', METRICS_PORT: '9464' }))).toEqual(['METRICS_PORT']);
     expect(named(problems({ METRICS_HOST: '10.0.0.1' }))).toEqual(['METRICS_PORT']);
     expect(problems({ PORT: '0', METRICS_PORT: '0' })).toEqual([]);
   });
 
-  it('refuses a replica of nothing, and what is said of one that is not there', () => {
+  it('rejects a replica without a database, and settings of a replica that is not set', () => {
     const url = 'postgresql://user@host/db';
     expect(named(problems({ DATABASE_REPLICA_URL: url }))).toEqual(['DATABASE_URL']);
     const lag = 'DATABASE_REPLICA_LAG_SECONDS';
@@ -339,14 +339,14 @@ describe('loadConfig', () => {
     ]);
   });
 
-  it.each(['4', '1', 'abc'])('refuses the removed API_PROCESSES=%j, and says what to do instead', (value) => {
+  it.each(['4', '1', 'abc'])('rejects the removed API_PROCESSES=%j, with instructions', (value) => {
     expect(problems({ API_PROCESSES: value })).toEqual([
       'Wrong setting API_PROCESSES: it has been removed; ' +
         'start several processes behind a balancer (docs/scaling.md#run-several-api-processes).',
     ]);
   });
 
-  it('lists all that is wrong, a line each', () => {
+  it('lists all errors, one per line', () => {
     const wrong = {
       PORT: 'abc',
       LOG_LEVEL: 'loud',
@@ -360,13 +360,13 @@ describe('loadConfig', () => {
     expect(named(lines)).toEqual([...Object.keys(wrong), 'S3_ENDPOINT', 'S3_BUCKET', 'DATABASE_URL'].sort());
   });
 
-  it('tells what was expected', () => {
+  it('reports the expected value', () => {
     expect(problems({ LOG_LEVEL: 'loud' })[0]).toContain('warn');
     expect(problems({ PORT: '70000' })[0]).toContain('65535');
     expect(problems({ DATABASE_URL: 'db', API_KEYS: 'k' })[0]).toContain('postgresql://');
   });
 
-  it('repeats no secret', () => {
+  it('contains no secret', () => {
     const secret = 'correct-horse';
 
     const lines = problems({ DATABASE_URL: `mysql://user:${secret}@host/db`, API_KEYS: secret, PORT: 'abc' });
@@ -377,7 +377,7 @@ describe('loadConfig', () => {
 });
 
 describe('the former settings', () => {
-  it.each(Object.keys(formerSettings))('%s is no setting, and is named when it is set', (name) => {
+  it.each(Object.keys(formerSettings))('%s is not a setting, and is named when it is set', (name) => {
     expect(settingNames).not.toContain(name);
     expect(readFormerSettings({ [name]: 'off', PORT: '80' })).toEqual({ [name]: formerSettings[name] });
     expect(readFormerSettings({ [name]: ' ' })).toEqual({});
@@ -388,7 +388,7 @@ describe('the former settings', () => {
     (name) => expect(loadConfig({ [name]: '3' })).toEqual(loadConfig({})),
   );
 
-  it('have the constants that the page on settings says', () => {
+  it('have the constants of the page on settings', () => {
     expect(formerSettings.MAX_CONCURRENT_DOWNLOADS).toContain(` ${concurrentDownloadsMax}.`);
     expect(formerSettings.MAX_CONCURRENT_RUNS_PER_PARTNER).toContain(` ${concurrentRunsOfPartnerMax}.`);
     expect(rateLimitSeconds).toBe(60);
@@ -397,7 +397,7 @@ describe('the former settings', () => {
 
 describe('the removed settings', () => {
   it.each(Object.entries(removedSettings))(
-    '%s is no setting, and names pages that exist',
+    '%s is not a setting, and its message names pages that exist',
     (name, instead) => {
       expect(settingNames).not.toContain(name);
       for (const [path] of instead.matchAll(/docs\/[\w/-]+\.md/g)) {
@@ -419,7 +419,7 @@ describe('the table of settings', () => {
     expect([setting.default, setting.unset].filter((value) => value !== undefined)).toHaveLength(1);
   });
 
-  it('has no default that would be refused as a value', () => {
+  it('has no default that would be rejected as a value', () => {
     const defaults = settings.flatMap(([name, { default: value }]) =>
       value === undefined ? [] : [[name, String(value)]],
     );

@@ -4,7 +4,7 @@ import { project } from '../support/harness';
 
 const exported = /^export (?:async )?(?:function\*?|const|class|interface|type|enum) (\w+)/gm;
 
-it('no two exported things of src share a name', () => {
+it('no two exports of src share a name', () => {
   const files = readdirSync(join(project, 'src'), { recursive: true, encoding: 'utf8' });
   const filesOf = new Map<string, Set<string>>();
   for (const file of files.filter((name) => /\.tsx?$/.test(name))) {

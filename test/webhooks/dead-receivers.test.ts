@@ -44,7 +44,7 @@ describe('a paused endpoint', () => {
       paused_until: service.db.raw('now() + cast(? as interval)', [interval]),
     });
 
-  it('has old events discarded, and no delivery claimed, while other endpoints get theirs', async () => {
+  it('has its old events discarded, and no delivery claimed, while other endpoints get theirs', async () => {
     const dead = await startReceiver();
     const alive = await startReceiver();
     const id = await sendTo(service.db, dead.url);
@@ -64,7 +64,7 @@ describe('a paused endpoint', () => {
     expect(dead.received).toEqual([]);
   });
 
-  it('gets one event after the pause, and the others once that is accepted', async () => {
+  it('gets one event after the pause, and the others after that one is accepted', async () => {
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
     const id = await sendTo(service.db, receiver.url);
@@ -84,7 +84,7 @@ describe('a paused endpoint', () => {
   });
 });
 
-describe('an endpoint that has accepted nothing for five days', () => {
+describe('an endpoint that has accepted no event for five days', () => {
   const failingSince = (id: number, interval: string) =>
     change(id, { failures_in_a_row: 1, failing_since: ago(interval) });
   /** Disables retries. */

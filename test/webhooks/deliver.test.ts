@@ -45,7 +45,7 @@ const failed = (id: number) =>
     return row.failed_at !== null && !(await pendingOf(id)).some(({ is_being_sent }) => is_being_sent) && row;
   });
 
-/** Waits for another claim of due deliveries: that of a healthy endpoint. */
+/** Waits for another claim of due deliveries: the claim of a healthy endpoint. */
 async function waitForClaim(): Promise<void> {
   const receiver = await startReceiver();
   const id = await sendTo(service.db, receiver.url);
@@ -198,7 +198,7 @@ describe('a delivery', () => {
     expect((await failed(id)).failure_reason).toMatch(/ECONNREFUSED/);
   });
 
-  it('succeeds with the status of an endless response, whose body is cut', async () => {
+  it('succeeds with the status of an endless response, whose body is discarded', async () => {
     let cut = false;
     const server = createServer((request, response) => {
       request.resume();
@@ -302,7 +302,7 @@ describe('a failing endpoint', () => {
     const uploads = 20;
     await Promise.all(Array.from({ length: uploads }, upload));
 
-    // Sooner than one attempt at the dead endpoint ends.
+    // Earlier than the end of an attempt at the dead endpoint.
     await eventually('all events arrive', () => alive.received.length === uploads, 50);
     expect(dead.received.length).toBeLessThanOrEqual(deliveriesPerEndpoint);
     await eventually('nothing is pending', async () => (await pendingOf(id)).length === 0);
@@ -323,7 +323,7 @@ describe('many slow endpoints', () => {
   }
   afterEach(() => service.db('webhook_deliveries').delete());
 
-  it('that accept late do not delay the event of another by their backlog', async () => {
+  it('that respond late do not delay the event of another by their backlog', async () => {
     let accepted = 0;
     const late = createServer((request, response) => {
       request.resume();
@@ -362,7 +362,7 @@ describe('many slow endpoints', () => {
   });
 });
 
-describe('an event that cannot be described', () => {
+describe('an event that cannot be serialized', () => {
   it('is retried with backoff, and delays no other event of its endpoint', async () => {
     retryLater();
     const receiver = await startReceiver();

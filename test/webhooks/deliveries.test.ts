@@ -27,7 +27,7 @@ afterEach(async () => {
 
 const delivered = { outcome: 'delivered', lastResult: 'HTTP 204' } as const;
 
-/** Creates an endpoint with due deliveries, the first one due for the longest. @returns its number */
+/** Creates an endpoint with due deliveries, the longest due first. @returns its number */
 async function createDue(count: number): Promise<number> {
   const id = await sendTo(service.db, 'http://localhost/');
   await service.db.raw(
@@ -49,7 +49,7 @@ const expireLeases = () =>
 const all = () => service.db('webhook_deliveries').orderBy('webhook_delivery_id');
 
 describe('due webhook deliveries', () => {
-  it('are claimed once, up to a limit per endpoint, those due for the longest first', async () => {
+  it('are claimed once, up to a limit per endpoint, the longest due first', async () => {
     const [one, other] = [await createDue(5), await createDue(1)];
 
     expect(await claimedIds()).toEqual(
@@ -64,7 +64,7 @@ describe('due webhook deliveries', () => {
     expect(await claimedIds(3)).toEqual(endpoints.map((id) => `msg_${id}_1`).sort());
   });
 
-  it('are claimed for endpoints with nothing in progress before those with more due', async () => {
+  it('are claimed for endpoints with nothing in progress before endpoints with more due', async () => {
     const busy = [await createDue(9), await createDue(9)];
     await claim(4);
     const quiet = await createDue(1);
@@ -76,7 +76,7 @@ describe('due webhook deliveries', () => {
     expect(await claimedIds(2)).toEqual([`msg_${quiet}_1`, `msg_${busy[0]}_3`].sort());
   });
 
-  it('are claimed as a simple model says: fewest in progress first, then the one served the longest ago', async () => {
+  it('are claimed like in a simple model: fewest in progress first, then the one served the longest ago', async () => {
     const anEndpoint = fc.record({
       due: fc.uniqueArray(fc.integer({ min: 1, max: 1_000 }), { maxLength: 5 }),
       sent: fc.integer({ min: 0, max: perEndpoint }),
@@ -121,7 +121,7 @@ describe('due webhook deliveries', () => {
           const first = (isSlow: boolean, count: number) =>
             claimable.filter((one) => one.isSlow === isSlow).slice(0, count);
           const expected = [...first(false, max), ...first(true, slowMax)];
-          // Of equals any may be claimed.
+          // Among equal ones, any may be claimed.
           const orders = (ids: string[]) =>
             ids
               .map((id) => claimable.find((one) => one.id === id))
@@ -204,7 +204,7 @@ describe('a webhook delivery whose lease has expired', () => {
 });
 
 describe('webhook deliveries of a disabled or removed endpoint', () => {
-  it('are removed, and those of a disabled one are kept as discarded outcomes', async () => {
+  it('are removed, but kept as discarded outcomes for a disabled endpoint', async () => {
     const [kept, disabled, removed] = [await createDue(1), await createDue(2), await createDue(2)];
     await service.db('webhook_endpoints').where('webhook_endpoint_id', removed).delete();
     await service
@@ -222,7 +222,7 @@ describe('webhook deliveries of a disabled or removed endpoint', () => {
     ]);
   });
 
-  it('are discarded in batches, also beside a lock on one of them', async () => {
+  it('are discarded in batches, even if one of them is locked', async () => {
     const id = await createDue(12_000);
     await service
       .db('webhook_endpoints')

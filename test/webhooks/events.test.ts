@@ -37,7 +37,7 @@ async function order(
   return service.api.post('/orders', { partner_name: partnerName, items }, headers);
 }
 
-/** An order of the first product of a feed, as the repository creates it. */
+/** An order of the first product of a feed, created by the repository. */
 async function orderOf(feedId: string, partnerName: string): Promise<RequestedOrder> {
   const [productId] = await service
     .db('products')
@@ -79,7 +79,7 @@ describe('an endpoint', () => {
       'job.completed',
       'job.failed',
       'order.created',
-      // The failed run is a reason, until another run completes.
+      // The failed run is a reason until another run completes.
       'partner.attention',
       'partner.attention',
     ]);
@@ -110,7 +110,7 @@ describe('an endpoint', () => {
     expect(receiver.received).toHaveLength(2);
   });
 
-  it('gets nothing of a run that is cancelled before it starts', async () => {
+  it('gets no event of a run that is cancelled before it starts', async () => {
     const feed = await service.api.loadFeed(csv, 'Dequeued');
     const other = await service.api.uploadFeed(csv, 'Uses the only slot');
     const receiver = await subscribe({ partner_name: 'Dequeued' });
@@ -124,7 +124,7 @@ describe('an endpoint', () => {
     expect(receiver.received).toEqual([]);
   });
 
-  it('gets the mode of a feed, and the withdrawals of a run that has them or was stopped by their number', async () => {
+  it('gets the mode of a feed, and the withdrawals of a run that has some or was stopped by their number', async () => {
     const rows = (count: number) =>
       ['sku,product_name', ...Array.from({ length: count }, (_, at) => `S${at},Name`)].join('\n');
     await service.api.loadFeed(rows(13), 'Replaced');
@@ -141,7 +141,7 @@ describe('an endpoint', () => {
     expect(ofType('job.failed')).toMatchObject([{ data: { summary: { withdrawn: 0, would_withdraw: 11 } } }]);
   });
 
-  it('gets a revert as the API returned it, and nothing of one that failed', async () => {
+  it('gets a revert as the API returned it, and no event of a failed one', async () => {
     const feed = await service.api.loadFeed(csv, 'Reverted');
     const receiver = await subscribe({ partner_name: 'Reverted' });
 
@@ -158,7 +158,7 @@ describe('an endpoint', () => {
     expect(receiver.events()).toEqual([{ type: 'job.reverted', data: revert }]);
   });
 
-  it('gets a stale partner that release 1.2.0 found, which knew no attention', async () => {
+  it('gets a stale partner found by release 1.2.0, which had no attention', async () => {
     const receiver = await subscribe({ partner_name: 'Stale' });
     const partner = {
       ...{ partner_name: 'Stale', products: 2, feeds: 1, last_feed_id: 1 },
@@ -192,7 +192,7 @@ describe('an endpoint', () => {
     expect(types(ofBirch).sort()).toEqual(['feed.uploaded', 'job.completed', 'order.created']);
     expect(types(uploads)).toEqual(['feed.uploaded', 'feed.uploaded']);
     expect(types(ordersOfBirch)).toEqual(['order.created']);
-    // One event has one id at every endpoint.
+    // One event has the same id at every endpoint.
     const idOf = ({ received }: Receiver) =>
       received.find(({ event }) => event.type === 'order.created')!.headers['webhook-id'];
     expect(idOf(everything)).toBe(idOf(ordersOfBirch));
@@ -233,7 +233,7 @@ describe('an endpoint', () => {
     ).toEqual([ids[0], ids[2]]);
   });
 
-  it('shares the message id of each event with the other endpoints, whatever plan the database chooses', async () => {
+  it('shares the message id of each event with the other endpoints, for any plan of the database', async () => {
     const trx = await service.db.transaction();
     for (const path of ['one', 'two'])
       await sendTo(trx, `http://localhost/${path}`, { partner_name: 'Many' });
@@ -256,7 +256,7 @@ describe('an endpoint', () => {
     expect(rows).toEqual([{ deliveries: 40, ids: 20 }]);
   });
 
-  it('gets nothing from a transaction that was rolled back', async () => {
+  it('gets no event from a transaction that was rolled back', async () => {
     const { feedId } = await service.api.loadFeed(csv, 'Undone');
     const receiver = await subscribe({ partner_name: 'Undone' });
     const one = await orderOf(feedId, 'Undone');
@@ -273,7 +273,7 @@ describe('an endpoint', () => {
     expect(receiver.events()).toEqual([{ type: 'order.created', data: body }]);
   });
 
-  it('gets nothing that happens while it is disabled', async () => {
+  it('gets no event while it is disabled', async () => {
     await service.api.loadFeed(csv, 'Too early');
     const receiver = await subscribe({ partner_name: 'Too early' });
     await service.db('webhook_endpoints').where('url', receiver.url).update({ disabled_at: new Date() });

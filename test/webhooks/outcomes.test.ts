@@ -29,7 +29,7 @@ const outcome = {
   last_result: 'HTTP 500',
 };
 
-/** Inserts an outcome, as a delivery leaves it. */
+/** Inserts an outcome, as a delivery does. */
 function insertOutcome(id: number, messageId: string, ended: 'delivered' | 'discarded', columns = outcome) {
   return service
     .db('webhook_outcomes')
@@ -37,7 +37,7 @@ function insertOutcome(id: number, messageId: string, ended: 'delivered' | 'disc
 }
 
 describe('npm run admin -- webhooks ping', () => {
-  it('delivers a signed test event whatever types the webhook gets, and prints the status', async () => {
+  it('delivers a signed test event, for any event types of the webhook, and prints the status', async () => {
     const receiver = await startReceiver();
     const id = await sendTo(service.db, receiver.url, { event_types: ['order.created'] });
 
@@ -52,7 +52,7 @@ describe('npm run admin -- webhooks ping', () => {
     );
   });
 
-  it('exits with 1 and the status when the receiver refuses the event, which is not retried', async () => {
+  it('exits with 1 and the status when the receiver rejects the event, which is not retried', async () => {
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
     const id = await sendTo(service.db, receiver.url);
@@ -144,7 +144,7 @@ describe('npm run admin -- webhooks replay', () => {
     await insertOutcome(id, 'msg_b', 'delivered');
     await insertOutcome(id, 'msg_c', 'delivered');
     const replay = () => webhooks('replay', String(id), 'msg_a', 'msg_b');
-    // Holds the deliveries back, so that the second replay meets them in the queue.
+    // Holds the deliveries, so that the second replay finds them in the queue.
     const pause = (until: string | null) => service.db('webhook_endpoints').update({ paused_until: until });
     await pause('2099-01-01T00:00:00Z');
     await service.db('webhook_outcomes').update({ happened_at: service.db.fn.now() });
@@ -203,7 +203,7 @@ describe('npm run admin -- webhooks replay', () => {
     [['msg_a', '--from', '2026-11-20'], 'Only one of MESSAGES and --from TIME can be used.'],
     [['msg_a', '--delivered'], 'Missing option: --from TIME.'],
     [['--from', 'today'], 'Wrong TIME: it must be one such as 2027-01-31 or 2027-01-31T18:00:00Z.'],
-  ])('refuses %j with two lines and exit code 2', async (args, problem) => {
+  ])('rejects %j with two lines and exit code 2', async (args, problem) => {
     expect(await webhooks('replay', '1', ...args)).toEqual({
       code: 2,
       stdout: '',

@@ -27,16 +27,16 @@ async function restore(from: string): Promise<string> {
   return dataDir;
 }
 
-/** Loads feeds until it is told to stop. @returns the number of feeds loaded */
+/** Loads feeds until it is stopped. @returns the number of loaded feeds */
 async function keepLoading({ api }: ServiceProcess, isOver: () => boolean): Promise<number> {
   let loaded = 0;
   for (; !isOver(); loaded++) await api.loadFeed(csvOf(`LOAD-${loaded}`, `MORE-${loaded}`));
   return loaded;
 }
 
-/** Checks that the service has each product of each feed that was loaded, and the raw file of each feed. */
+/** Checks that the service has each product and the raw file of each loaded feed. */
 async function checkFeeds({ api }: ServiceProcess): Promise<number> {
-  // A run that was in progress when the backup was made is repeated.
+  // A run in progress during the backup is repeated.
   await eventually('the queue is empty', async () => {
     const { waiting, running } = (await api.get('/queue')).body as { waiting: number; running: number };
     return waiting + running === 0;
@@ -59,7 +59,7 @@ async function checkFeeds({ api }: ServiceProcess): Promise<number> {
 
 describe('a backup of the data folder', () => {
   let service: ServiceProcess;
-  /** Made while feeds are loaded. */
+  /** A backup made while feeds are loaded. */
   let backup: string;
   let made: Awaited<ReturnType<typeof backUp>>;
   beforeAll(async () => {
@@ -73,7 +73,7 @@ describe('a backup of the data folder', () => {
     expect(await loading).toBeGreaterThan(0);
   });
 
-  /** Makes another process hold the lease of a prune, or of a backup, until this time. */
+  /** Makes another process hold the lease of a prune or backup until this time. */
   async function lease(until: Date): Promise<void> {
     const db = openDatabase(embeddedAddress(service.dataDir), { applicationName: 'test', connectionsMax: 1 });
     await db('retention').update({ leased_until: until });
@@ -89,7 +89,7 @@ describe('a backup of the data folder', () => {
     expect(restored.key).toBe(service.key);
     expect(await checkFeeds(restored)).toBeGreaterThan(0);
     expect(await checkFeeds(service)).toBeGreaterThan(1);
-    // Its data are of its own from now on.
+    // From here on, its data differ.
     await restored.api.loadFeed(csvOf('ONLY-1', 'ONLY-2'));
     await checkFeeds(restored);
   });
@@ -110,7 +110,7 @@ describe('a backup of the data folder', () => {
     expect(body.summary).toMatchObject({ processed: 2, unchanged: 2 });
   });
 
-  it('that was killed is refused, and the next one says what to delete', async () => {
+  it('that was killed is rejected, and the next one names the folder to delete', async () => {
     const folder = createTestFolder();
     const to = join(folder, 'killed');
 
@@ -132,12 +132,12 @@ describe('a backup of the data folder', () => {
       stderr: `Another backup writes ${to}.unfinished, or was interrupted: then delete it.\n`,
     });
     rmSync(`${to}.unfinished`, { recursive: true });
-    // The killed one has the lease for up to a minute.
+    // The killed process holds the lease for up to a minute.
     await lease(new Date(0));
     expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('is refused during a prune, and leaves nothing behind', async () => {
+  it('is rejected during a prune, and leaves nothing behind', async () => {
     await lease(new Date('2099-01-01'));
     const folder = createTestFolder();
 
@@ -152,7 +152,7 @@ describe('a backup of the data folder', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('that has lost a file, or got one that is longer, is not restored', async () => {
+  it('is not restored if a file is missing or longer', async () => {
     const damaged = join(createTestFolder(), 'damaged');
     await copyFolder(backup, damaged);
     const refused = {
@@ -191,7 +191,7 @@ describe('a backup of the data folder', () => {
     expect(existsSync(clusterOf(service.dataDir))).toBe(true);
   });
 
-  it.each([['backup'], ['restore']])('is for the embedded PostgreSQL: %s', async (command) => {
+  it.each([['backup'], ['restore']])('requires the embedded PostgreSQL: %s', async (command) => {
     const { code, stderr } = await runAdmin({ DATABASE_URL: 'postgresql://localhost/x' }, command, 'folder');
 
     expect(code).toBe(1);

@@ -54,7 +54,7 @@ const long = new Date('2026-01-01T00:00:00Z');
 const cleanObjects = (env: Record<string, string>, ...args: string[]) =>
   runAdmin(env, 'objects', 'clean', ...args);
 
-/** Leaves a staged file, as a killed process does. @returns its path */
+/** Leaves a staged file, like a killed process. @returns its path */
 function leaveBehind({ dataDir }: ServiceProcess): string {
   const file = join(dataDir, 'objects/local/staging/0f8fad5b-d9cb-469f-a165-70867728950e');
   mkdirSync(dirname(file), { recursive: true });
@@ -90,7 +90,7 @@ describe('the command that cleans the object store', () => {
   it.concurrent.each([
     ['a folder without data', () => ({ DATA_DIR: createTestFolder() }), 'Wrong setting DATA_DIR: '],
     ['a wrong setting', () => ({ PORT: 'x' }), 'Wrong setting PORT: '],
-  ])('refuses %s with one line', async (_what, env, line) => {
+  ])('rejects %s with one line', async (_what, env, line) => {
     const { code, stdout, stderr } = await cleanObjects(env());
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
@@ -98,7 +98,7 @@ describe('the command that cleans the object store', () => {
     expect(stderr).toContain(line);
   });
 
-  it.concurrent('refuses an unknown option with two lines and exit code 2', async () => {
+  it.concurrent('rejects an unknown option with two lines and exit code 2', async () => {
     expect(await cleanObjects({}, '--force')).toEqual({
       code: 2,
       stdout: '',
@@ -137,7 +137,7 @@ describe('the command that merges partners', () => {
 });
 
 describe('the command that records changes of products', () => {
-  it('records a change of one partner, or of all, and refuses an unknown one', async () => {
+  it('records a change of one partner, or of all, and rejects an unknown one', async () => {
     const { db, address } = await createTestDatabase();
     const rows = await db('partners')
       .insert([{ partner_name: 'Acme' }, { partner_name: 'Zebra' }])
@@ -204,7 +204,7 @@ const url = 'https://partner.example.org/events';
 type Wrong = [what: string, args: string[], problem: string, privateAddresses?: 'on' | 'off'];
 type Valid = [what: string, args: string[], privateAddresses?: 'on' | 'off'];
 
-/** Runs the command without a database: a valid one fails with that. */
+/** Runs the command without a database: a valid one fails for that reason. */
 function run(args: string[], privateAddresses: 'on' | 'off' = 'off'): Promise<unknown> {
   process.env.DATA_DIR = createTestFolder();
   process.env.DATABASE_URL = '';
@@ -249,7 +249,7 @@ describe('npm run admin -- webhooks', () => {
     ['a number to list', ['list', '1'], 'Too many arguments.'],
     ['a partner to list', ['list', '--partner', 'Acme'], 'Unknown option: --partner.'],
     ['events to enable', ['enable', '1', '--events', 'order.created'], 'Unknown option: --events.'],
-  ])('refuses %s', async (...[, args, problem, privateAddresses]: Wrong) => {
+  ])('rejects %s', async (...[, args, problem, privateAddresses]: Wrong) => {
     const running = run(args, privateAddresses);
 
     await expect(running).rejects.toThrow(UsageError);

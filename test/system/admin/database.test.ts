@@ -5,7 +5,7 @@ import type { Database } from '../../../src/base/db/database';
 
 const csv = 'sku,product_name,price,currency\nA,Tent,5,EUR\nB,Lamp,NA,EUR\n';
 
-/** The rows of all tables, as text, without what belongs to a server: of orders, the transaction. */
+/** The rows of all tables, as text, without server-specific values: the transaction id of orders. */
 async function contentOf(db: Database): Promise<Record<string, string[]>> {
   const tables = await db('pg_tables').where('schemaname', 'public').orderBy('tablename').pluck('tablename');
   const content: Record<string, string[]> = {};
@@ -19,7 +19,7 @@ async function contentOf(db: Database): Promise<Record<string, string[]>> {
   return content;
 }
 
-/** The number that each sequence gives next. */
+/** The next number of each sequence. */
 async function sequencesOf(db: Database): Promise<unknown> {
   return db('pg_sequences')
     .where('schemaname', 'public')
@@ -29,7 +29,7 @@ async function sequencesOf(db: Database): Promise<unknown> {
 }
 
 describe('the command that copies a database', () => {
-  it('copies all tables and numbers into an empty one, and refuses one with data', async () => {
+  it('copies all tables and numbers into an empty one, and rejects one with data', async () => {
     const source = await startTestService();
     await source.api.loadFeed(csv);
     await source.api.loadFeed(csv.replace('5,', '6,'));
@@ -60,9 +60,9 @@ describe('the command that copies a database', () => {
     });
   });
 
-  it.each(['source', 'target'] as const)('refuses distributed products of the %s', async (which) => {
+  it.each(['source', 'target'] as const)('rejects distributed products of the %s', async (which) => {
     const databases = { source: await createTestDatabase(), target: await createTestDatabase() };
-    // Where products are distributed, the local table has this name.
+    // With distributed products, the local table has this name.
     await databases[which].db.raw('create table products_local (like products)');
     await databases.source.db('partners').insert({ partner_name: 'Acme' });
 

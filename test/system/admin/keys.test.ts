@@ -36,7 +36,7 @@ describe('the command that manages keys', () => {
     await service.stop();
   });
 
-  it.concurrent('prints a key once, and lists everything but the key', async () => {
+  it.concurrent('prints a key once, and lists everything except the key', async () => {
     const { address } = await createTestDatabase();
     const env = { DATABASE_URL: databaseUrl(address) };
     const service = await startService({ env: { ...env, API_KEYS: testKey } });
@@ -166,7 +166,7 @@ describe('the command that manages keys', () => {
       'Only one of --expires TIME and --expires-in DURATION can be used.',
     ],
     ['an unknown option', ['list', '--all'], 'Unknown option: --all.'],
-  ])('refuses %s', async (_what, args, problem) => {
+  ])('rejects %s', async (_what, args, problem) => {
     process.env.DATA_DIR = createTestFolder();
     const running = adminProgram().runWith(['keys', ...args]);
 
@@ -177,7 +177,7 @@ describe('the command that manages keys', () => {
     });
   });
 
-  it.concurrent('refuses a mistyped option with two lines and exit code 2', async () => {
+  it.concurrent('rejects a mistyped option with two lines and exit code 2', async () => {
     expect(await keys({}, 'create', 'a', '--patner', 'b')).toEqual({
       code: 2,
       stdout: '',
@@ -186,7 +186,7 @@ describe('the command that manages keys', () => {
     });
   });
 
-  it.concurrent('names the folder without a database', async () => {
+  it.concurrent('names the data folder when there is no database', async () => {
     const dataDir = createTestFolder();
 
     expect(await keys({ DATA_DIR: dataDir }, 'list')).toEqual({

@@ -12,7 +12,7 @@ const settingsOf = ({ address, dataDir }: TestService) => ({
   DATA_DIR: dataDir,
 });
 
-/** The cells of a table, without the heading. */
+/** The cells of a table, without the header. */
 const cellsOf = (stdout: string) =>
   stdout
     .trimEnd()
@@ -21,7 +21,7 @@ const cellsOf = (stdout: string) =>
     .map((line) => line.split(/ {2,}/));
 
 describe('the command that prunes', () => {
-  it('shows in a dry run what it would remove, then removes it', async () => {
+  it('lists in a dry run what it would remove, then removes it', async () => {
     const service = await startTestService();
     await service.api.loadFeed(csv);
     await service.api.loadFeed(`${csv}C,Mat,1,EUR\n`);
@@ -55,7 +55,7 @@ describe('the command that prunes', () => {
     ]);
   });
 
-  it('shows a dry run without the object store', async () => {
+  it('completes a dry run without the object store', async () => {
     const service = await startTestService();
     const env = {
       ...settingsOf(service),
@@ -69,7 +69,7 @@ describe('the command that prunes', () => {
     expect(dry).toMatchObject({ code: 0, stderr: '' });
   });
 
-  it('says so when another process prunes', async () => {
+  it('reports that another process prunes', async () => {
     const service = await startTestService();
     await service.db('retention').update({ leased_until: new Date('2099-01-01') });
 
@@ -82,7 +82,7 @@ describe('the command that prunes', () => {
 });
 
 describe('the command that removes a partner', () => {
-  it('previews, and removes all but the orders with --apply', async () => {
+  it('previews, and removes everything except the orders with --apply', async () => {
     const service = await startTestService();
     await service.api.loadFeed(csv, 'Leaving');
     const items = [{ product_id: 'PR00001', quantity: 1 }];
@@ -117,7 +117,7 @@ describe('the command that removes a partner', () => {
     expect(await remove('Leaving')).toEqual({ code: 1, stdout: '', stderr: 'Unknown partner: Leaving.\n' });
   });
 
-  it('says nothing of a removal when it is refused', async () => {
+  it('reports no removal when it is rejected', async () => {
     const service = await startTestService();
     const { jobId } = await service.api.uploadFeed(csv, 'Busy');
     await service.api.post(`/jobs/${jobId}/run`, undefined, { prefer: 'respond-async' });
@@ -130,7 +130,7 @@ describe('the command that removes a partner', () => {
 });
 
 describe('the command that erases customer references', () => {
-  it('erases them by the numbers of orders, or by the reference', async () => {
+  it('erases them by order numbers, or by the reference', async () => {
     const service = await startTestService();
     await service.api.loadFeed(csv);
     for (const customer_reference of ['Jane Doe', 'Jane Doe', 'John Roe']) {
@@ -159,7 +159,7 @@ describe('the command that erases customer references', () => {
     [[], 'Missing argument: ORDERS, or option --reference TEXT.'],
     [['OR00001', '--reference', 'x'], 'Only one of ORDERS and --reference TEXT can be used.'],
     [['1'], 'Wrong ORDERS: each must be one such as OR00001.'],
-  ])('refuses the arguments %j', async (args, message) => {
+  ])('rejects the arguments %j', async (args, message) => {
     const running = adminProgram().runWith(['orders', 'erase-reference', ...args]);
 
     await expect(running).rejects.toThrow(UsageError);

@@ -22,12 +22,12 @@ describe('the field of a partner', () => {
     await service.api.uploadFeed('sku,product_name\nA-1,Tent\n', 'Zeltladen');
   });
 
-  it('suggests partners by what is typed, in each view that has it', async () => {
+  it('suggests partners by typed text, in each view that has it', async () => {
     const { page, complaints } = await open('/send');
     for (const path of ['/send', '/sources/new', '/sources', '/feeds', '/catalog', '/orders']) {
       await goToView(page, path);
       await partnerField(page).fill('zelt');
-      // A list of suggestions is not visible to Playwright: the control of the platform shows it.
+      // The list of suggestions is a control of the platform, which is not visible to Playwright.
       await page.locator('datalist option[value=Zeltladen]').waitFor({ state: 'attached' });
       expect(await page.locator('datalist option[value^=Partner]').count()).toBe(0);
       await partnerField(page).fill('');
@@ -36,7 +36,7 @@ describe('the field of a partner', () => {
   });
 });
 
-describe('a file that is chosen before its partner', () => {
+describe('a file that is selected before its partner', () => {
   const feed = {
     name: 'feed.csv',
     mimeType: 'text/csv',
@@ -62,7 +62,7 @@ describe('a file that is chosen before its partner', () => {
     ]);
   });
 
-  it('is kept when it was pasted, and when the service refuses the name of the partner', async () => {
+  it('is kept when it was pasted, and when the service rejects the name of the partner', async () => {
     const { page } = await open('/send');
     await page.getByLabel('Or paste rows').fill('sku,product_name\nA-1,Tent\n');
     await button(page, 'Check the rows').click();
@@ -104,7 +104,7 @@ async function storeAndRun(page: Page, partner: string): Promise<unknown[]> {
 }
 
 const german = 'Artikelnr;Bezeichnung;EK-Preis;VK-Preis;Währung\nZ-1;Zelt;4,10;9,99;EUR\n';
-/** As the console suggests it, with another price. */
+/** The format that the console suggests, with another price column. */
 const corrected = {
   delimiter: ';',
   decimal_separator: ',',
@@ -117,7 +117,7 @@ const corrected = {
 };
 
 describe('a saved format', () => {
-  it('reads the file of the next day as it was corrected, and is left as it is', async () => {
+  it('reads the file of the next day as it was corrected, and is not changed', async () => {
     const { page, complaints } = await open('/send');
     await chooseFile(page, 'Nextday', 'day-1.csv', german);
     await priceColumn(page).selectOption('EK-Preis');
@@ -137,7 +137,7 @@ describe('a saved format', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('is that of the last feed where the partner has no default one', async () => {
+  it('is the format of the last feed if the partner has no default one', async () => {
     await putFormat(service.api, 'Lastday', 'weekly', corrected);
     await putFormat(service.api, 'Lastday', 'another', { ...corrected, null_values: ['-'] });
     await service.api.uploadFeed(german, 'Lastday', { format: 'weekly' });
@@ -148,7 +148,7 @@ describe('a saved format', () => {
     await firstProduct(page).getByText('4.10').waitFor();
   });
 
-  it('reads a file without header row, which nothing else could', async () => {
+  it('reads a file without header row, which no other format could read', async () => {
     const columns = { sku: { position: 1 }, product_name: { position: 2 }, price: { position: 3 } };
     const definition = { delimiter: ';', header: false, decimal_separator: ',', columns };
     await putFormat(service.api, 'Headerless', 'default', definition);
@@ -164,7 +164,7 @@ describe('a saved format', () => {
     ]);
   });
 
-  it('is replaced only after a question that says what changes', async () => {
+  it('is replaced only after a question that lists the changes', async () => {
     await putFormat(service.api, 'Asked', 'default', corrected);
     const { page } = await open('/send');
     await chooseFile(page, 'Asked', 'feed.csv', german);
@@ -191,7 +191,7 @@ describe('a saved format', () => {
     ['the service refuses the form', 422],
     ['the key may only read', 403],
     ['the connection is lost', 0],
-  ])('stays as it was when %s', async (_, status) => {
+  ])('is unchanged when %s', async (_, status) => {
     const partner = `Unsent ${status}`;
     await putFormat(service.api, partner, 'default', corrected);
     const { page, requested } = await open('/send');
@@ -205,11 +205,11 @@ describe('a saved format', () => {
     await page.getByRole('alert').waitFor();
 
     expect(await formatsOf(partner)).toEqual({ default: corrected });
-    // Nothing but the upload writes.
+    // Only the upload writes.
     expect(requested.filter((url) => url.includes('/partners/'))).toEqual([]);
   });
 
-  it('is replaced once, with one feed, when the answer to the upload is lost', async () => {
+  it('is replaced once, with one feed, when the response to the upload is lost', async () => {
     await putFormat(service.api, 'Answered', 'default', corrected);
     const { page } = await open('/send');
     await chooseFile(page, 'Answered', 'feed.csv', german);
@@ -251,7 +251,7 @@ describe('a saved format', () => {
     },
   );
 
-  it('does not have the name of a built-in one', async () => {
+  it('cannot have the name of a built-in one', async () => {
     const { page } = await open('/send');
     await chooseFile(page, 'Reserved', 'feed.csv', german);
     await page.getByLabel('Save as format').fill('shopify');
@@ -264,7 +264,7 @@ describe('a saved format', () => {
     ['is the one that was shown', 503, corrected, 0],
     ['is changed meanwhile', 503, { ...corrected, null_values: ['-'] }, 1],
     ['is changed meanwhile, and no answer came', 0, { ...corrected, null_values: ['-'] }, 1],
-  ])('is asked about again only where needed, when it %s: %i', async (_, status, meanwhile, questions) => {
+  ])('is asked about again only if needed, when it %s: %i', async (_, status, meanwhile, questions) => {
     const partner = `Again ${status} ${questions}`;
     await putFormat(service.api, partner, 'default', corrected);
     const { page } = await open('/send');
@@ -291,7 +291,7 @@ describe('a saved format', () => {
     }
   });
 
-  it('does not read a file that was checked as it is, when it is saved meanwhile', async () => {
+  it('does not apply to a file that was checked without it, when it is saved meanwhile', async () => {
     const { page } = await open('/send');
     await chooseFile(
       page,
@@ -309,7 +309,7 @@ describe('a saved format', () => {
   it.each([
     ['the guess reads it', german],
     ['nothing else reads it', german.replace('Artikelnr;Bezeichnung;EK-Preis', 'Kodex;Titulus;Pretium')],
-  ])('reads a file of which it skips every row seen, and says so: %s', async (kind, csv) => {
+  ])('reports that it skips every inspected row of a file: %s', async (kind, csv) => {
     const partner = `Skipped ${kind}`;
     const [sku, name, price] = csv.split(';') as [string, string, string];
     const columns = { sku: { from: [sku] }, product_name: { from: [name] }, price: { from: [price] } };
@@ -326,7 +326,7 @@ describe('a saved format', () => {
     expect(await otherWay.count()).toBe(0);
   });
 
-  it('can be chosen where nothing that would be tried reads the file', async () => {
+  it('can be selected if no automatically tried format reads the file', async () => {
     const columns = { sku: { position: 1 }, product_name: { position: 2 }, price: { position: 3 } };
     const definition = { delimiter: ';', header: false, decimal_separator: ',', columns };
     await putFormat(service.api, 'Choosable', 'another', corrected);
@@ -342,7 +342,7 @@ describe('a saved format', () => {
     ]);
   });
 
-  it('does not hide the way out of a file that is no table', async () => {
+  it('does not hide the instructions for a file that is not a table', async () => {
     await putFormat(service.api, 'Workbook', 'weekly', corrected);
     const { page } = await open('/send');
     await chooseFile(page, 'Workbook', 'feed.csv', 'PK\u0003\u0004\u0014\u0000\u0000\u0000xl/workbook.xml');
@@ -353,7 +353,7 @@ describe('a saved format', () => {
     await alert.getByRole('link', { name: 'Choose a file' }).waitFor();
   });
 
-  it('is not the name of a guess: that is saved beside it', async () => {
+  it('is not named after a guess, which is saved beside it', async () => {
     await putFormat(service.api, 'Beside', 'default', { columns: { sku: { from: ['Nr'] } } });
     const { page } = await open('/send');
     await chooseFile(page, 'Beside', 'feed.csv', german);
@@ -365,7 +365,7 @@ describe('a saved format', () => {
     expect(Object.keys(await formatsOf('Beside')).sort()).toEqual(['default', 'default-2']);
   });
 
-  it('refuses a file of other columns in words, and can be corrected for it', async () => {
+  it('rejects a file with other columns with an explanation, and can be corrected for it', async () => {
     await putFormat(service.api, 'Renamed', 'default', corrected);
     const { page } = await open('/send');
     await chooseFile(page, 'Renamed', 'feed.csv', german.replace('Artikelnr', 'ArtNr'));
@@ -416,7 +416,7 @@ describe('a file of skus and prices', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('is shown as an update reads it, when the name is taken out', async () => {
+  it('is shown as an update reads it, when the name is unmapped', async () => {
     await known('Nameless');
     const { page } = await open('/send');
     await chooseFile(page, 'Nameless', 'feed.csv', german);
@@ -432,7 +432,7 @@ describe('a file of skus and prices', () => {
   });
 });
 
-describe('rows as a spreadsheet has them', () => {
+describe('spreadsheet rows', () => {
   it.each([
     [
       'our columns, tabs and a decimal comma',
@@ -472,7 +472,7 @@ describe('rows as a spreadsheet has them', () => {
   it.each([
     ['comma', 'sku,product_name,price,currency\nA-1,Zelt,1299.90,EUR\n'],
     ['semicolon', 'sku;product_name;price;currency\nA-1;Zelt;1299.90;EUR\n'],
-  ])('are read as they are where that loses nothing: %s', async (kind, rows) => {
+  ])('are read unchanged if that loses nothing: %s', async (kind, rows) => {
     const { page } = await open('/send');
     await chooseFile(page, `As it is ${kind}`, 'feed.csv', rows);
 
@@ -495,8 +495,8 @@ describe('rows as a spreadsheet has them', () => {
   });
 });
 
-describe('a file that is read as it is', () => {
-  it('is checked as it is loaded, also where a blank follows a quote', async () => {
+describe('a file that is read without a format', () => {
+  it('is checked in the same way as it is loaded, also if a blank follows a quote', async () => {
     const { page } = await open('/send');
     await chooseFile(
       page,

@@ -35,7 +35,7 @@ describe('the console with the key of a partner', () => {
     expect(await field.inputValue()).toBe('Bound');
   });
 
-  it('shows the sources of this partner only, and enters its name into a new one', async () => {
+  it('shows the sources of this partner only, and enters its name into a new source', async () => {
     const { key } = await withStoredKey(service, 'Bound', 'sources');
     const page = await openWith(key!, '/sources');
     await page.getByRole('link', { name: 'export' }).waitFor();
@@ -48,7 +48,7 @@ describe('the console with the key of a partner', () => {
 });
 
 describe('the sign-in', () => {
-  it.each(['wrong', 'schlüssel–'])('says that a key is unknown: %s', async (key) => {
+  it.each(['wrong', 'schlüssel–'])('reports an unknown key: %s', async (key) => {
     const { page } = await openPage(browser);
     await page.goto(`${service.url}/console/partners`);
     await enterKey(page, key);
@@ -58,7 +58,7 @@ describe('the sign-in', () => {
 });
 
 describe('the console with a read-only key', () => {
-  it('previews a run, and says why it does not start', async () => {
+  it('previews a run, and explains why it does not start', async () => {
     const { key } = await withStoredKey(service, null, 'reader', { is_read_only: true });
     const { feedId } = await service.api.uploadFeed('sku,product_name\nA-2,New\n', 'Bound');
     const page = await openWith(key!, `/feeds/${feedId}/plan`);
@@ -70,7 +70,7 @@ describe('the console with a read-only key', () => {
     await alert.getByText('Your key is read-only').waitFor();
   });
 
-  it('shows a source, and says why it is neither fetched nor deleted', async () => {
+  it('shows a source, and explains why it is neither fetched nor deleted', async () => {
     const { key } = await withStoredKey(service, null, 'looker', { is_read_only: true });
     const page = await openWith(key!, '/partners/Other/sources/export');
     await page.getByText('This source has not been fetched.').waitFor();

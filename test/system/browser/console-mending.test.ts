@@ -17,7 +17,7 @@ const cell = (page: Page, column: string, line: number) =>
 const issuesOf = (feedId: string, search = '') =>
   openConsole(browser, { url: service.url!, key: service.key! }, `/feeds/${feedId}/issues${search}`);
 
-/** Sends the changed rows, and waits for what they would change. @returns the feed that they became */
+/** Sends the changed rows, and waits for their preview. @returns the new feed */
 async function sendMended(page: Page) {
   await button(page, 'Send the mended rows').click();
   await page.waitForURL(/\/feeds\/FD\d+\/plan$/);
@@ -31,7 +31,7 @@ async function runNow(page: Page): Promise<void> {
   await page.getByText('The run is complete').waitFor();
 }
 
-/** Prices of the partner's products by sku, as the API has them. */
+/** Prices of the partner's products by sku, from the API. */
 async function pricesOf(partner: string): Promise<Record<string, number | null>> {
   const path = `/products?partner_name=${encodeURIComponent(partner)}&limit=100`;
   const { items } = (await service.api.get(path)).body as {
@@ -52,9 +52,9 @@ describe('mended rows', () => {
     await save('.');
     const numbers = Array.from({ length: 18 }, (_, at) => at);
     const rows = [
-      // Skipped, then loaded by a newer feed; the format reads their prices by now.
+      // Skipped, then loaded by a newer feed; by now, the format reads their prices.
       ...numbers.map((at) => `OLD-${at},Old,"502,93"`),
-      // Superseded: a later row had won.
+      // Superseded by a later row.
       ...numbers.flatMap((at) => [`TWICE-${at},Twice,502.93`, `TWICE-${at},Twice,9.90`]),
       'MEND-1,Mended,x',
       'MEND-2,Mended,y',
@@ -72,7 +72,7 @@ describe('mended rows', () => {
     await page.getByText(`A newer feed of this partner has been loaded since`).waitFor();
     await page.getByRole('link', { name: since.feedId }).waitFor();
     for (const at of [0, 1, 2]) await cell(page, 'price', 56 + at).fill(`${at + 1},50`);
-    // Changed, and back to what it was: no edit.
+    // Changed and restored: no edit.
     await cell(page, 'price', 2).fill('7');
     await cell(page, 'price', 2).fill('502,93');
     await page.getByText('3 cells changed').waitFor();
@@ -104,7 +104,7 @@ describe('mended rows', () => {
     { mode: 'replace', collection: undefined, format: undefined, sent: { mode: 'upsert' } },
     { mode: 'upsert', collection: 'winter', format: 'standard', sent: { mode: 'upsert' } },
   ])(
-    'have mode, collection and format of their feed: $mode, $collection, $format',
+    'have the mode, collection and format of their feed: $mode, $collection, $format',
     async ({ sent, ...upload }) => {
       const partner = `Same ${upload.mode} ${upload.format}`;
       // Day 2: the partner has saved a format as the default.
@@ -129,7 +129,7 @@ describe('mended rows', () => {
     },
   );
 
-  it('are loaded in their order: of two with one sku, the later one', async () => {
+  it('are loaded in order: of two with one sku, the later one', async () => {
     const csv = 'sku,product_name,price\nA,First,x\nA,Second,y\nA,Third,3\nA,Fourth,z\n';
     const { feedId } = await service.api.loadFeed(csv, 'Order');
     const { page } = await issuesOf(feedId);
@@ -145,7 +145,7 @@ describe('mended rows', () => {
 describe('edits', () => {
   const csv = 'sku,product_name,price\nA,Tent,x\nB,Lamp,2\n';
 
-  it('survive a reload and a refusal, until the mended rows are stored', async () => {
+  it('survive a reload and a rejection, until the mended rows are stored', async () => {
     const { feedId } = await service.api.loadFeed(csv, 'Kept');
     const { page } = await issuesOf(feedId);
     await cell(page, 'price', 2).fill('1');
@@ -165,7 +165,7 @@ describe('edits', () => {
     expect(await cell(page, 'price', 2).inputValue()).toBe('x');
   });
 
-  it('are discarded with a word when the feed is run again, and send nothing', async () => {
+  it('are discarded with a notice when the feed is run again, and send nothing', async () => {
     const { feedId, jobId } = await service.api.loadFeed(csv, 'Again');
     const { page, complaints } = await issuesOf(feedId);
     await cell(page, 'price', 2).fill('1');
@@ -191,7 +191,7 @@ describe('edits', () => {
 describe('a notice', () => {
   const columns = { sku: { from: ['sku'] }, product_name: { from: ['name'] }, price: { from: ['price'] } };
 
-  it('says, before mended rows are sent, that their format was saved again since, or is gone', async () => {
+  it('reports, before mended rows are sent, that their format was saved again since, or was deleted', async () => {
     const path = '/partners/Reread/formats/list';
     await service.api.put(path, { columns, decimal_separator: '.' });
     const { feedId } = await service.api.loadFeed('sku,name,price\nA,Tent,"1,x"\n', 'Reread', {
@@ -216,7 +216,7 @@ describe('a notice', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('says that changes were discarded, also when the new run has skipped no row', async () => {
+  it('reports that changes were discarded, also when the new run has skipped no row', async () => {
     const [first, second] = await Promise.all(
       ['Emptied', 'Emptied 2'].map((partner) =>
         service.api.loadFeed('sku,price\nA,1\n', partner, { mode: 'update' }),
@@ -244,7 +244,7 @@ describe('a notice', () => {
     await page.getByRole('status').getByText('This feed was run again.').waitFor();
   });
 
-  it('says why a download has failed', async () => {
+  it('explains why a download has failed', async () => {
     const { feedId } = await service.api.loadFeed('sku,product_name,price\nA,Tent,x\n', 'Failing');
     const { page } = await issuesOf(feedId);
     const failing = async (view: string, url: string, name: string) => {
@@ -338,7 +338,7 @@ describe('rejects of any kind', () => {
         'C-L': ['Big cup L', 2],
       },
     },
-  ])('load as they are shown: $kind', async ({ kind, csv, definition, edits, loaded }) => {
+  ])('load the displayed values: $kind', async ({ kind, csv, definition, edits, loaded }) => {
     const partner = `Any ${kind.replace(/\W+/g, ' ')}`;
     if (definition) await service.api.put(`/partners/${encodeURIComponent(partner)}/formats/f`, definition);
     const bytes = Buffer.from(csv, definition?.encoding ? 'latin1' : 'utf8');
@@ -363,7 +363,7 @@ describe('rejects of any kind', () => {
 });
 
 describe('thousands of issues', () => {
-  it('have their reasons and marked cells in every row, and are filtered over all rows', async () => {
+  it('have their messages and marked cells in every row, and are filtered over all rows', async () => {
     const rows = Array.from({ length: 10_500 }, (_, at) => `S-${at},Product ${at},x\n`).join('');
     const { feedId } = await service.api.loadFeed(
       `sku,product_name,price\n${rows}N-1,,1\nN-2,,y\n`,
@@ -388,7 +388,7 @@ describe('thousands of issues', () => {
     expect(requested.filter((url) => url.includes('/issues?')).length).toBeLessThan(3);
   });
 
-  it('that are warnings come page by page, and by code', async () => {
+  it('that are warnings are loaded page by page, and by code', async () => {
     const rows = Array.from({ length: 1_100 }, (_, at) => `S-${at},Product ${at},0,\n`).join('');
     const { feedId } = await service.api.loadFeed(
       `sku,product_name,price,availability\n${rows}L,Late,1,ask us\n`,

@@ -79,7 +79,7 @@ describe('queue and webhooks, in light and dark colors and on a phone', () => {
 });
 
 describe('the queue', () => {
-  it('counts runs by partner, says how long the oldest waits, and is kept up to date', async () => {
+  it('counts runs by partner, shows the wait of the oldest, and is updated', async () => {
     const { page, complaints } = await open('/');
     await page.getByRole('link', { name: 'Queue' }).click();
     const row = (partner: string) => page.getByRole('row').filter({ hasText: partner });
@@ -96,14 +96,14 @@ describe('the queue', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('says that nothing waits, and how a run would come here', async () => {
+  it('explains how a run gets here when none waits', async () => {
     const { page } = await open('/queue', {}, empty);
 
     await page.getByText('No run waits, and none is in progress.').waitFor();
     await page.getByText('Runs come here when').waitFor();
   });
 
-  it('has no link for a key that is limited to a partner, and its address says why', async () => {
+  it('has no link for a key that is limited to a partner, and its address explains why', async () => {
     const { key } = await withStoredKey(service, 'Acme', 'queue');
     const { page } = await open('/queue', {}, service, key);
     await page.getByText('Your key is limited to one partner.').waitFor();
@@ -114,7 +114,7 @@ describe('the queue', () => {
     await page.getByRole('heading', { name: 'Feeds', exact: true }).waitFor();
   });
 
-  it('says what to do when it cannot be read, and then reads it', async () => {
+  it('shows instructions when it cannot be read, and then reads it', async () => {
     const { page } = await open('/');
     await page.getByRole('link', { name: 'Queue' }).waitFor();
     await page.route('**/queue?*', (route) =>
@@ -147,7 +147,7 @@ describe('webhooks', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows a key of one partner its own only', async () => {
+  it('shows only its own to the key of a partner', async () => {
     const { key } = await withStoredKey(service, 'Acme', 'webhooks');
     const { page } = await open('/webhooks', {}, service, key);
     await page.getByText('acme.example.org').waitFor();
@@ -157,7 +157,7 @@ describe('webhooks', () => {
     await page.getByRole('alert').getByText('Webhook not found.').waitFor();
   });
 
-  it('says that there is none, and who creates one', async () => {
+  it('reports that there is none, and who creates one', async () => {
     const { page } = await open('/webhooks', {}, empty);
 
     await page.getByText('There is no webhook.').waitFor();

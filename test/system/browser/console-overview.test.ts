@@ -4,7 +4,7 @@ import { goToView, openConsole } from '../../support/console';
 import { startTestService, testKey, type TestService } from '../../support/service';
 
 const header = 'sku,product_name,price,currency\n';
-/** Ten rows, of which the first ones have no price that can be read. */
+/** Ten rows; the first ones have an invalid price. */
 const feed = (faulty: number) =>
   header +
   Array.from({ length: 10 }, (_, at) => `S-${at},Product ${at},${at < faulty ? 'x' : '5'},EUR\n`).join('');
@@ -41,7 +41,7 @@ describe('the overview', () => {
     expect(requested.filter(isApi).map((address) => new URL(address).pathname)).toEqual(['/partners']);
   });
 
-  it('leads from a reason to what it is about', async () => {
+  it('links each reason to its cause', async () => {
     const { page } = await open('/');
     await page.getByRole('link', { name: 'The last runs of 2 feeds failed' }).click();
 
@@ -50,7 +50,7 @@ describe('the overview', () => {
     expect(await page.getByRole('link', { name: /^FD/ }).count()).toBe(2);
   });
 
-  it('follows the rules of accessibility, and so does a partner who needs attention', async () => {
+  it('follows the rules of accessibility, as does a partner who needs attention', async () => {
     const { page } = await open('/');
     await page.getByText('All is well').waitFor();
     expect(await findUnreadable(page)).toEqual([]);
@@ -62,7 +62,7 @@ describe('the overview', () => {
 });
 
 describe('the partners', () => {
-  it('are filtered by a reason, and ordered by what needs attention', async () => {
+  it('are filtered by a reason, and ordered by attention', async () => {
     const { page } = await open('/partners/');
     await page.getByRole('link', { name: 'Alder' }).waitFor();
     const names = () => page.locator('tbody th').allInnerTexts();

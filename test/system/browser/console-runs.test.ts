@@ -14,7 +14,7 @@ const header = 'sku,product_name,price,currency\n';
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const link = (page: Page, name: string) => page.getByRole('link', { name, exact: true });
 
-/** Opens a view; `refused` has the refusals that the page gets from then on. */
+/** Opens a view. `refused`: rejections that the page gets from then on. */
 async function open(path: string): Promise<OpenPage & { refused: string[] }> {
   const opened = await openConsole(browser, { url: service.url!, key: service.key! }, path);
   const refused: string[] = [];
@@ -25,7 +25,7 @@ async function open(path: string): Promise<OpenPage & { refused: string[] }> {
   return { ...opened, refused };
 }
 
-/** Prices of a partner's products by sku, as the API has them. */
+/** Prices of a partner's products by sku, from the API. */
 async function pricesOf(partner: string): Promise<Record<string, number>> {
   const { body } = await service.api.get(`/products?partner_name=${encodeURIComponent(partner)}`);
   return Object.fromEntries(body.items.map(({ sku, price }: { sku: string; price: number }) => [sku, price]));
@@ -37,7 +37,7 @@ const focused = (page: Page) =>
   );
 
 describe('a feed that was run before', () => {
-  it('is run again after a preview and a question only', async () => {
+  it('is run again only after a preview and a confirmation', async () => {
     const older = await service.api.loadFeed(`${header}A-1,Tent,10,EUR\n`, 'Again');
     await service.api.loadFeed(`${header}A-1,Tent,12,EUR\n`, 'Again');
     const { page, refused } = await open(`/feeds/${older.feedId}/run`);
@@ -62,7 +62,7 @@ describe('a feed that was run before', () => {
     expect(refused).toEqual([]);
   });
 
-  it('that is older than a complete one is run only where the preview has shown what that changes', async () => {
+  it('that is older than a complete one is run only after the preview has shown the changes', async () => {
     const replace = { mode: 'replace' };
     const older = await service.api.loadFeed(`${header}A-1,Tent,10,EUR\n`, 'Older', replace);
     const newer = await service.api.loadFeed(`${header}A-1,Tent,12,EUR\nB-1,Lamp,5,EUR\n`, 'Older', replace);
@@ -94,7 +94,7 @@ describe('a feed that was not run before', () => {
   const load = (partner: string, price: number) =>
     service.api.loadFeed(`${header}A-1,Tent,${price},EUR\n`, partner);
 
-  it('is run without a question only while nothing newer is loaded and no other person has run it', async () => {
+  it('is run without a confirmation only while nothing newer is loaded and no other person has run it', async () => {
     const feed = await feedOf('Raced', 10);
     const { page, refused } = await open(`/feeds/${feed.feedId}/plan`);
     const plan = page.getByRole('region', { name: 'What a run would change' });
@@ -120,7 +120,7 @@ describe('a feed that was not run before', () => {
     expect(refused).toEqual([]);
   });
 
-  it('is previewed first where a newer one is loaded, also since the view was opened', async () => {
+  it('is previewed first if a newer one is loaded, also since the view was opened', async () => {
     const known = await feedOf('Overtaken', 9);
     const feed = await feedOf('Overtaken', 10);
     const { page, refused } = await open(`/feeds/${feed.feedId}/run`);
@@ -144,7 +144,7 @@ describe('a feed that was not run before', () => {
     expect(refused).toEqual([]);
   });
 
-  it('is previewed first where a newer one is loaded whose last run has failed, but not where it was undone', async () => {
+  it('is previewed first if a newer one is loaded whose last run has failed, but not if it was reverted', async () => {
     const others = Array.from({ length: 30 }, (_, at) => `O-${at},Other,1,EUR\n`).join('');
     const first = await service.api.uploadFeed(header + others, 'Guarded');
     const feed = await feedOf('Guarded', 10);
@@ -168,7 +168,7 @@ describe('a feed that was not run before', () => {
     expect(await pricesOf('Undone newer')).toEqual({ 'A-1': 10 });
   });
 
-  it('withdraws as many products as the question says, whatever the address allows', async () => {
+  it('withdraws as many products as confirmed, independent of the number in the address', async () => {
     const replace = { mode: 'replace' };
     await service.api.loadFeed(`${header}A-1,Tent,1,EUR\nB-1,Lamp,2,EUR\n`, 'Counting', replace);
     const feed = await service.api.uploadFeed(`${header}A-1,Tent,1,EUR\n`, 'Counting', replace);
@@ -194,8 +194,8 @@ describe('a feed that was not run before', () => {
   });
 });
 
-describe('an undone run', () => {
-  it('is called so everywhere, asks for nothing that is refused, and is not undone twice', async () => {
+describe('a reverted run', () => {
+  it('is marked everywhere, sends no request that is rejected, and is not reverted twice', async () => {
     await service.api.loadFeed(`${header}A-1,Tent,10,EUR\nB-1,Lamp,5,EUR\n`, 'Undoing');
     const { feedId, jobId } = await service.api.loadFeed(
       `${header}A-1,Tent,12,EUR\nC-1,Mat,7,EUR\n`,
@@ -229,7 +229,7 @@ describe('an undone run', () => {
     expect(refused).toEqual([]);
   });
 
-  it('has counts that add up to its rows, each product in one of them', async () => {
+  it('has counts that add up to its rows, with each product in one of them', async () => {
     const numbers = Array.from({ length: 30 }, (_, at) => at);
     const feed = (from: number, price: string) =>
       header +
@@ -260,7 +260,7 @@ describe('an undone run', () => {
 });
 
 describe('the focus', () => {
-  it('does not fall to the body when what had it goes', async () => {
+  it('does not move to the body when its element disappears', async () => {
     const { feedId } = await service.api.uploadFeed(`${header}A-1,Tent,x,EUR\nA-2,Lamp,1,EUR\n`, 'Focused');
     await service.api.put('/partners/Focused/formats/own', { columns: { sku: { from: ['Nr'] } } });
     const { page } = await open(`/feeds/${feedId}/plan`);
@@ -290,7 +290,7 @@ describe('the focus', () => {
     expect(await focused(page)).toBe('H2: Formats');
   });
 
-  it('comes to what is loaded in place of a failure', async () => {
+  it('moves to the content that replaces a failure', async () => {
     const { page } = await open('/');
     await page.route('**/orders?*', (route) => route.fulfill({ status: 400, json: { detail: 'Broken' } }));
     await link(page, 'Orders').click();

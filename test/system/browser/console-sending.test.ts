@@ -24,7 +24,7 @@ function feedOf(bytes: number): string {
   return `sku,product_name\n${Array.from({ length: rows }, (_, at) => row(at)).join('')}`;
 }
 
-/** Limits what the page sends, so that there is time to look. @returns ends that */
+/** Throttles the upload of the page, so that there is time to look. @returns a function that ends that */
 async function sendSlowly(page: Page): Promise<() => Promise<void>> {
   const session = await page.context().newCDPSession(page);
   const unlimited = { offline: false, latency: 0, downloadThroughput: -1 };
@@ -35,7 +35,7 @@ async function sendSlowly(page: Page): Promise<() => Promise<void>> {
 const feedsOf = async (partner: string) =>
   (await service.api.get(`/feeds?partner_name=${partner}`)).body.count;
 
-describe('a file that takes its time', () => {
+describe('a slow upload', () => {
   it.each([
     ['light', 1280],
     ['dark', 390],
@@ -62,7 +62,7 @@ describe('a file that takes its time', () => {
     },
   );
 
-  it('says when the connection is lost, and is stored once when it is sent again', async () => {
+  it('reports a lost connection, and is stored once when it is sent again', async () => {
     const line = await lineTo(Number(new URL(service.url).port));
     const { page } = await open({}, `http://127.0.0.1:${line.port}`);
     await chooseFile(page, 'Lost', 'slow.csv', feedOf(2 * mebibyte));
@@ -89,8 +89,8 @@ describe('a file that takes its time', () => {
   });
 });
 
-describe('a file that the service does not take', () => {
-  it('says that it is too large, and what to do', async () => {
+describe('a rejected file', () => {
+  it('shows that it is too large, and instructions', async () => {
     const { page } = await open();
     await chooseFile(page, 'Large', 'large.csv', feedOf(5 * mebibyte));
     await button(page, 'Store the file and preview').click();
@@ -101,7 +101,7 @@ describe('a file that the service does not take', () => {
     expect(await feedsOf('Large')).toBe(0);
   });
 
-  it('says that the service is busy', async () => {
+  it('shows that the service is busy', async () => {
     const { page } = await open();
     await chooseFile(page, 'Busy', 'feed.csv', 'sku,product_name\nA-1,Tent\n');
     await page.route('**/feeds/upload', (route) => route.fulfill({ status: 503, body: '' }));
@@ -110,7 +110,7 @@ describe('a file that the service does not take', () => {
     await page.getByRole('alert').getByText('The service is busy.').waitFor();
   });
 
-  it('leads back to the sign-in when the key is refused, and keeps the file', async () => {
+  it('leads back to the sign-in when the key is rejected, and keeps the file', async () => {
     const { page } = await open();
     await chooseFile(page, 'Refused', 'feed.csv', 'sku,product_name\nA-1,Tent\n');
     const refusal = { detail: 'Missing or unknown API key.' };
@@ -123,7 +123,7 @@ describe('a file that the service does not take', () => {
   });
 });
 
-describe('a mapping that is changed and not saved', () => {
+describe('a mapping with unsaved changes', () => {
   const feed =
     'Artikelnr;Bezeichnung;Marke;UVP;Preis;Währung\nZ-1;Zelt;Nordwind;"1.299,00";"1.189,90";EUR\nL-1;Lampe;Nordwind;"29,00";"24,50";EUR\n';
   const sample = (page: Page, name: string) => page.getByRole('region', { name });
@@ -142,7 +142,7 @@ describe('a mapping that is changed and not saved', () => {
     expect((await service.api.get('/formats?partner_name=Unsaved')).body.items).toEqual([]);
   });
 
-  it('shows no products without a sku, and says what is missing', async () => {
+  it('shows no products without a sku, and names the missing column', async () => {
     const { page } = await open();
     await chooseFile(page, 'Unsaved', 'artikel.csv', feed);
     await page.getByRole('combobox', { name: 'SKU' }).selectOption('Not in the file');

@@ -39,7 +39,7 @@ const choice = (page: Page, name: string) => page.getByRole('combobox', { name, 
 const historyOf = (page: Page) =>
   page.getByRole('region', { name: 'History of fetches' }).locator('tbody tr');
 
-/** Fills in the form of a source, but for its secrets. */
+/** Fills in the form of a source, except its secrets. */
 async function describeSource(page: Page, name: string, url: string): Promise<void> {
   await field(page, 'Partner').fill(partner);
   await field(page, 'Name of the source').fill(name);
@@ -49,12 +49,12 @@ async function describeSource(page: Page, name: string, url: string): Promise<vo
 }
 
 describe('a source', () => {
-  it('is added, tested without loading, switched on, fetched, and fails in words', async () => {
+  it('is added, tested without loading, enabled, fetched, and explains a failure', async () => {
     const { page, complaints } = await open('/sources');
     await page.getByText('A source is an address from which').waitFor();
     await page.getByRole('link', { name: 'Add a source' }).first().click();
 
-    // The schedule is said in words, with its next times in the reader's time zone.
+    // The schedule is described, with its next times in the reader's time zone.
     await describeSource(page, 'daily-export', `${server.url}/export.csv`);
     await choice(page, 'How often').selectOption('Monday to Friday');
     await page.getByText('Monday through Friday').waitFor();
@@ -70,7 +70,7 @@ describe('a source', () => {
     expect(await findFaults(page)).toEqual([]);
     await button(page, 'Save and test').click();
 
-    // What came, before anything is loaded.
+    // The fetched file, before anything is loaded.
     await heading(page, 'About this file').waitFor();
     await page.getByRole('region', { name: 'First rows as products' }).getByText('Zweimannzelt').waitFor();
     await page.getByText('invalid_price').waitFor();
@@ -84,7 +84,7 @@ describe('a source', () => {
     await page.reload();
     await button(page, 'Switch on').click();
 
-    // In use: its secrets are masked, and a fetch is loaded.
+    // Enabled: its secrets are masked, and a fetch is loaded.
     await page.getByText('Run at once').waitFor();
     await page.getByText('x-feed-token, password of acme').waitFor();
     expect(await page.locator('.times li').count()).toBe(5);
@@ -95,7 +95,7 @@ describe('a source', () => {
     await historyOf(page).first().getByText('New feed').waitFor();
     await historyOf(page).first().getByRole('link', { name: /^FD/ }).waitFor();
 
-    // Its server breaks.
+    // Its server fails.
     server.respond = (_, response) => {
       response.statusCode = 404;
       response.end();
@@ -114,7 +114,7 @@ describe('a source', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('that cannot be fetched in its test names the ways out, and keeps what its form said', async () => {
+  it('that cannot be fetched in its test lists solutions, and keeps the values of its form', async () => {
     server.respond = (_, response) => response.end('<!doctype html><title>Sign in</title>');
     const { page } = await open(`/sources/new?partner=${encodeURIComponent(partner)}`);
     await describeSource(page, 'behind-a-login', `${server.url}/export.csv`);
@@ -133,7 +133,7 @@ describe('a source', () => {
     await page.getByText('Run at once').waitFor();
   });
 
-  it('for updates shows what it has fetched as an update reads it', async () => {
+  it('for updates shows the fetched file as an update reads it', async () => {
     server.respond = (_, response) => response.end('sku,price,currency\nZELT-2,189.90,EUR\n');
     const prices = { url: `${server.url}/prices.csv`, mode: 'update', enabled: false };
     await putSource(service.api, partner, 'prices', prices);
@@ -144,7 +144,7 @@ describe('a source', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  it('keeps stored secrets, and says when a new address loses them', async () => {
+  it('keeps stored secrets, and warns when a new address loses them', async () => {
     const headers = { 'x-feed-token': 'secret' };
     await putSource(service.api, partner, 'secret', {
       url: `${server.url}/a.csv`,
@@ -167,7 +167,7 @@ describe('a source', () => {
     expect(server.requests[0]!.url).toBe('/b.csv');
   });
 
-  it('shows each fault at its field', async () => {
+  it('shows each error at its field', async () => {
     const { page } = await open('/sources/new');
     await describeSource(page, 'wrong', 'ftp://feeds.example/a.csv');
     await field(page, 'Time zone of these times').fill('Europe/Nowhere');
@@ -180,7 +180,7 @@ describe('a source', () => {
     expect(await findFaults(page)).toEqual([]);
   });
 
-  it('is not replaced by a new one of its name, and has a limit that is a number', async () => {
+  it('is not replaced by a new one of its name, and has a numeric limit', async () => {
     await putSource(service.api, partner, 'taken', { url: `${server.url}/a.csv` });
     const { page } = await open('/sources/new');
     await describeSource(page, 'taken', `${server.url}/b.csv`);
@@ -198,7 +198,7 @@ describe('a source', () => {
     await page.getByText('35%').waitFor();
   });
 
-  it('is deleted after a question, by the keyboard', async () => {
+  it('is deleted after a confirmation, by the keyboard', async () => {
     await putSource(service.api, partner, 'unused', { url: `${server.url}/a.csv` });
     const { page } = await open(`/partners/${encodeURIComponent(partner)}/sources/unused`);
     await button(page, 'Delete').focus();
@@ -221,7 +221,7 @@ describe('a source', () => {
 describe("a partner's formats", () => {
   const ofPartner = `/partners/${encodeURIComponent(partner)}`;
 
-  it('are listed, changed without a file, and deleted unless a source names them', async () => {
+  it('are listed, changed without a file, and deleted unless a source uses them', async () => {
     await service.api.put(`${ofPartner}/formats/default`, { ...format, null_values: ['-'] });
     await putSource(service.api, partner, 'formatted', { url: `${server.url}/a.csv`, format: 'artikel' });
     const { page, complaints } = await open(ofPartner);

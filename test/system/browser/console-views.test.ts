@@ -27,7 +27,7 @@ beforeAll(async () => {
   await fetchSources();
 });
 
-/** Fetches one source that is tested, and one that is failing. */
+/** Fetches two sources: one that is tested, and one that fails. */
 async function fetchSources(): Promise<void> {
   const feeds = await startFeedServer((request, response) => {
     response.statusCode = request.url === '/export.csv' ? 200 : 404;
@@ -52,7 +52,7 @@ async function openView(path: string): Promise<Page> {
   return (await openConsole(browser, { url: service.url!, key: service.key! }, path)).page;
 }
 
-/** The views, and what each shows once its data have come. */
+/** The views, each with its content after loading. */
 const views = (): [path: string, shown: string][] => [
   ['/', 'tbody tr'],
   ['/send', '.drop'],
@@ -112,8 +112,8 @@ describe('each view, in light and dark colors and on a phone', () => {
   });
 });
 
-describe('what a run changed', () => {
-  it('can be undone after a preview', async () => {
+describe('the changes of a run', () => {
+  it('can be reverted after a preview', async () => {
     const { feedId: undone } = await service.api.loadFeed(`${header}U-1,Stove,,,49,EUR,\n`, 'Undone');
     const page = await openView(`/feeds/${undone}/runs/1`);
     await page.getByRole('button', { name: 'Undo this run' }).click();
@@ -127,7 +127,7 @@ describe('what a run changed', () => {
 });
 
 describe('the catalog', () => {
-  it('is narrowed by search and facets, which its address keeps', async () => {
+  it('is filtered by search and facets, which its address keeps', async () => {
     const page = await openView('/catalog?partner=Views');
     await page.getByRole('button', { name: /^South/ }).click();
     await page.getByRole('link', { name: 'Tent', exact: true }).waitFor({ state: 'detached' });
@@ -138,7 +138,7 @@ describe('the catalog', () => {
     expect(await page.locator('tbody tr').count()).toBe(1);
   });
 
-  it('searches while a word is begun, and says what it leaves out', async () => {
+  it('searches while a word is typed, and reports excluded products', async () => {
     const page = await openView('/catalog?partner=Views');
     await page.getByRole('link', { name: 'Mat', exact: true }).waitFor();
     await page.getByLabel('Name, brand or SKU').fill('Tent n');
@@ -149,7 +149,7 @@ describe('the catalog', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  it('has more in the orders that have pages, and says where the others end', async () => {
+  it('loads more in orders with pages, and shows where the others end', async () => {
     const rows = Array.from(
       { length: 120 },
       (_, at) => `P-${at},Product ${at},,,${1 + ((at * 7) % 120)},EUR,`,
@@ -179,7 +179,7 @@ describe('the catalog', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  it('asks for the products of a partner at the end of a day, and says where history begins', async () => {
+  it('requests the products of a partner at the end of a day, and shows the start of the history', async () => {
     const page = await openView('/');
     const asked = page.waitForRequest((request) => request.url().includes('as_of=2020-01-0'));
     await goToView(page, '/catalog?partner=Views&day=2020-01-01');
@@ -202,7 +202,7 @@ describe('the landing page', () => {
 });
 
 describe('a list whose next page cannot be loaded', () => {
-  it('keeps its rows, says what went wrong below them, and tries again', async () => {
+  it('keeps its rows, reports the error below them, and tries again', async () => {
     const { feedId: planned } = await service.api.uploadFeed(`${header}S-1,Stove,,,9,EUR,\n`, 'Planned');
     await service.api.put('/partners/Views/formats/another', { columns: { sku: { from: ['Nr'] } } });
     const { page } = await openConsole(browser, { url: service.url!, key: service.key! }, '/');
@@ -258,7 +258,7 @@ describe('a list whose next page cannot be loaded', () => {
   });
 });
 
-/** Names whose characters mean something in addresses, or only look as if. */
+/** Names with special characters in addresses, or characters that resemble them. */
 const namesInAddresses = ['100% Wool Ltd', 'a/b?c#d&e+f=g;h', '../ä 🧦 %2F%252F \\ ..', '%E0%A4%A ~ 50%25'];
 
 describe('an address', () => {
@@ -321,7 +321,7 @@ describe('an address', () => {
     },
   );
 
-  it('that is typed as the name is read leads to the partner', async () => {
+  it('that is typed with the plain name leads to the partner', async () => {
     await service.api.loadFeed(`${header}N-1,Sock,,,1,EUR,\n`, '100% Wool Ltd');
     const page = await openView('/partners/100% Wool Ltd');
 
@@ -334,8 +334,8 @@ describe('an address', () => {
   });
 });
 
-describe('a view that fails to be shown', () => {
-  it('says so, offers ways out, and is left by the navigation', async () => {
+describe('a view that cannot be displayed', () => {
+  it('reports that, offers solutions, and can be left by the navigation', async () => {
     const { page } = await openConsole(browser, { url: service.url!, key: service.key! }, '/');
     await page.route('**/orders?*', (route) => route.fulfill({ json: { items: [null] } }));
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Orders' }).click();

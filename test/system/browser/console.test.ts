@@ -43,12 +43,12 @@ const germanFeed = [
   'KOCHER-1;;Nordwind;49,00;EUR',
 ].join('\n');
 
-describe("the partner's walk", () => {
+describe('the steps of a partner', () => {
   it('leads from a dropped file to zero issues, and survives a reload at each step', async () => {
     const { page, requested, complaints } = await open('/send');
     await dropFile(page, 'Nordwind', 'artikel.csv', germanFeed);
 
-    // What it is.
+    // The detected format.
     await page.reload();
     expect(await page.getByRole('combobox', { name: 'SKU' }).inputValue()).toBe('from:Artikelnr');
     expect(await page.getByText('Semicolon').count()).toBe(1);
@@ -71,7 +71,7 @@ describe("the partner's walk", () => {
     expect(new URL(page.url()).search).toBe('?action=update');
     await button(page, 'Run now').click();
 
-    // Counts, and issues in words.
+    // Counts, and issues with explanations.
     await page.getByText('2 rows were skipped.').waitFor();
     await page.reload();
     await page.getByRole('link', { name: 'See why, and mend them' }).click();
@@ -100,13 +100,13 @@ describe("the partner's walk", () => {
       ['ZELT-2', 189.9],
     ]);
     expect(complaints).toEqual([]);
-    // The key is in no address, and no other host is asked.
+    // The key is in no address, and no other host gets a request.
     expect(requested.filter((url) => url.includes(service.key!))).toEqual([]);
     const others = requested.filter((url) => !url.startsWith(`${service.url!}/`) && url !== 'data:,');
     expect(others).toEqual([]);
   });
 
-  it('asks for what the file does not tell, and stores nothing before it is answered', async () => {
+  it('asks about ambiguities of the file, and stores nothing before they are answered', async () => {
     const { page, complaints } = await open('/send');
     await dropFile(page, 'Ostwind', 'preise.csv', 'Artikelnr;Bezeichnung;EK;UVP\nA-1;Zelt;4,10;9,99');
     await page.getByText('Answer the questions about the file.').waitFor();
@@ -124,7 +124,7 @@ describe("the partner's walk", () => {
     expect(complaints).toEqual([]);
   });
 
-  it('takes pasted rows, and says what is missing first', async () => {
+  it('accepts pasted rows, and reports missing input first', async () => {
     const { page, complaints } = await open('/send');
     await button(page, 'Check the rows').click();
     await page.getByText('Paste some rows first').waitFor();
@@ -137,7 +137,7 @@ describe("the partner's walk", () => {
     expect(complaints).toEqual([]);
   });
 
-  it('names the way out of a file that is no table', async () => {
+  it('shows instructions for a file that is not a table', async () => {
     const { page } = await open('/send');
     await chooseFile(page, 'Nordwind', 'book.csv', 'PK\u0003\u0004 xl/workbook.xml [Content_Types].xml');
 
@@ -176,7 +176,7 @@ describe("the partner's walk", () => {
     });
   });
 
-  it('loads a row that had lost against a later one once it is edited, also from rejects of rejects', async () => {
+  it('loads a superseded row after it is edited, also from rejects of rejects', async () => {
     const csv = 'sku,product_name,price\nA-1,Tent,5\nA-1,Tent,7\n';
     const first = await service.api.uploadFeed(csv, 'Wester');
     await service.api.post(`/jobs/${first.jobId}/run`);
@@ -251,7 +251,7 @@ describe("the partner's walk", () => {
 });
 
 describe('the API key', () => {
-  it('is kept for the tab only, and forgotten when the service refuses it', async () => {
+  it('is kept for the tab only, and forgotten when the service rejects it', async () => {
     const { page } = await openPage(browser);
     await page.goto(address('/catalog'));
     await enterKey(page, 'a-wrong-key');
@@ -274,7 +274,7 @@ describe('a hostile feed', () => {
   const csv = `sku,product_name,brand,price\nH-1,"${markup.replaceAll('"', '""')}",=HYPERLINK(1),5\nH-2,${turned},"<b>",x\n`;
   const partner = '=cmd()<i>';
 
-  it('is shown as it is, with its invisible characters named', async () => {
+  it('is shown unchanged, with its invisible characters named', async () => {
     const { jobId, feedId } = await service.api.loadFeed(csv, partner);
     expect(jobId).toBeDefined();
     const { page, complaints } = await open(`/feeds/${feedId}/issues`);

@@ -18,7 +18,7 @@ async function openDocs(): Promise<OpenPage> {
   return opened;
 }
 
-/** Enters the key as a reader would. */
+/** Enters the key like a reader. */
 async function authorize(page: Page, key: string): Promise<void> {
   await page.locator('.auth-wrapper button.authorize').click();
   await page.locator('.auth-container input').fill(key);
@@ -26,7 +26,7 @@ async function authorize(page: Page, key: string): Promise<void> {
   await page.locator('.auth-btn-wrapper button.btn-done').click();
 }
 
-/** Opens an operation and executes it as it stands. @returns the status and the body that the page shows */
+/** Opens an operation and executes it unchanged. @returns the displayed status and body */
 async function execute(page: Page, id: string): Promise<{ url: string; status: string; body: string }> {
   const operation = page.locator(`#operations-${id}`);
   await operation.locator('.opblock-summary-control').click();
@@ -41,7 +41,7 @@ async function execute(page: Page, id: string): Promise<{ url: string; status: s
 }
 
 describe('GET /docs in a browser', () => {
-  it('shows every operation, and sends requests with the key that it is given, to this service only', async () => {
+  it('shows every operation, and sends requests with the entered key, to this service only', async () => {
     const { page, requested, complaints } = await openDocs();
 
     const shown = await page.locator('.opblock-summary').evaluateAll((rows) =>
@@ -51,7 +51,7 @@ describe('GET /docs in a browser', () => {
       }),
     );
     expect(shown.sort()).toEqual(operations.map(({ title }) => title).sort());
-    // Each operation is executed once: its response stays.
+    // Each operation is executed once: its response stays on the page.
     expect(await execute(page, 'Partners-listPartners')).toMatchObject({
       status: '401',
       body: expect.stringContaining('Invalid or missing API key'),

@@ -67,7 +67,7 @@ decimal_separator: Some prices in "price" have a decimal comma, others a decimal
     expect((await service.api.get('/feeds/FD00002')).status).toBe(404);
   });
 
-  it('exits with 3 while something is in doubt, and saves the format that the answers make', async () => {
+  it('exits with 3 while there are doubts, and saves the format made from the answers', async () => {
     const path = write('Item Number;Title;Cost;RRP\n1;Tent;4,10;9,99\n');
     const seen = ['--partner', 'Seen Ltd'];
     const open = await feed('inspect', path, '--save', 'rrp', '--answer', 'price=1', ...seen);
@@ -101,7 +101,7 @@ decimal_separator: Some prices in "price" have a decimal comma, others a decimal
     );
   });
 
-  it('exits with 1 and advice for a file that an upload would refuse', async () => {
+  it('exits with 1 and advice for a file that an upload would reject', async () => {
     const { code, stdout } = await feed('inspect', write('Item Number;Title\n1;Tent\n'), ...acme);
 
     expect(code).toBe(1);
@@ -112,7 +112,7 @@ decimal_separator: Some prices in "price" have a decimal comma, others a decimal
     expect(stdout).toContain('The first rows that a run would load with the suggested format:\n');
   });
 
-  it('saves the suggested format with --save, by which the file then loads', async () => {
+  it('saves the suggested format with --save, and the file then loads with it', async () => {
     const path = write('Item Number;Title\n1;Tent\n');
     const saved = await feed('inspect', path, '--save', 'seen', '--partner', 'Seen Ltd');
     const loaded = await feed('upload', path, '--format', 'seen', '--partner', 'Seen Ltd');
@@ -137,7 +137,7 @@ decimal_separator: Some prices in "price" have a decimal comma, others a decimal
   });
 });
 
-describe('a refused upload', () => {
+describe('a rejected upload', () => {
   it('prints how to rename the headers', async () => {
     const { code, stdout, stderr } = await feed('upload', write('SKU Code,name\n1,Tent\n'), ...acme);
 
@@ -193,7 +193,7 @@ describe('a refused upload', () => {
 });
 
 describe('npm run feed -- plan', () => {
-  it('shows what a run would change', async () => {
+  it('lists the changes that a run would make', async () => {
     const { jobId: changed } = await service.api.uploadFeed(
       csv.replace('189.90', '179.90').replace('"1.299,00"', '24.50'),
       'Acme Outdoor',
@@ -370,7 +370,7 @@ describe('npm run feed -- feeds', () => {
 });
 
 describe('npm run feed -- partners', () => {
-  it('lists partners with their products and last feeds, by the beginning of their names', async () => {
+  it('lists partners with their products and last feeds, by name prefix', async () => {
     const { feedId } = await service.api.loadFeed('sku,product_name\nA,Awl\nB,Bag\n', 'Elm Works');
     await service.api.loadFeed('sku,product_name\nA,Awl\n', 'Elm Yard');
 
@@ -390,7 +390,7 @@ describe('npm run feed -- partners', () => {
 describe('npm run feed -- mend', () => {
   const rules = ['--decimal-comma', 'price', '--set', 'brand=Acme'];
 
-  it('shows what the rules change and writes a new file, without a service', async () => {
+  it('lists the changes of the rules and writes a new file, without a service', async () => {
     const path = write(csv);
     const output = join(createTestFolder(), 'mended.csv');
 
@@ -438,7 +438,7 @@ Written to ${output}.
     expect(job).toMatchObject({ issue_counts: [], summary: { inserted: 1, skipped: 0 } });
   });
 
-  it('never empties a live price or currency by mended rejects: what no rule mends is skipped again', async () => {
+  it('never empties a live price or currency by mended rejects: rows that no rule mends are skipped again', async () => {
     const partnerName = 'Mended Beside Live';
     const columns = 'sku,product_name,price,currency\n';
     await service.api.loadFeed(
@@ -471,7 +471,7 @@ Written to ${output}.
     });
   });
 
-  it('exits with 2 and leaves a file that exists, and no part of one that it cannot write', async () => {
+  it('exits with 2 and keeps an existing file, and leaves no part of a file that it cannot write', async () => {
     const path = write(csv);
     const nowhere = join(createTestFolder(), 'new.csv');
 
@@ -501,7 +501,7 @@ describe('npm run feed -- upload-mended', () => {
     );
   };
 
-  it('stores the rows that differ with format, mode and collection of their feed, and loads nothing', async () => {
+  it('stores the changed rows with format, mode and collection of their feed, and loads nothing', async () => {
     const partner = 'Edited Only';
     const columns = { sku: { from: ['Nr'] }, product_name: { from: ['Name'] }, price: { from: ['Preis'] } };
     const format = { delimiter: ';', encoding: 'windows-1252', columns };
@@ -514,7 +514,7 @@ describe('npm run feed -- upload-mended', () => {
     const csv = 'Nr;Name;Preis\nÄ-1;Öse;502,93\nÄ-2;Öse;x\nÄ-3;"breit; 12"" lang";y\nÄ-2;Zwei;z\n';
     const fields = { format: 'liste', mode: 'replace', collection: 'winter' };
     const { jobId: rejected, path } = await rejectsOf(Buffer.from(csv, 'latin1'), partner, fields);
-    // Since: the row that is not edited would be read by now, and a newer feed has its value.
+    // By now, the unedited row would be read, and a newer feed has its value.
     await save(',');
     await service.api.loadFeed(Buffer.from('Nr;Name;Preis\nÄ-1;Öse;9,90\n', 'latin1'), partner, {
       format: 'liste',
@@ -538,7 +538,7 @@ describe('npm run feed -- upload-mended', () => {
   });
 
   it.each(['utf8', 'latin1'] as const)(
-    'sends no row that was not edited of rejects in Windows-1252 that a spreadsheet saved as %s',
+    'sends no unedited row of rejects in Windows-1252 that a spreadsheet saved as %s',
     async (encoding) => {
       const partner = `Edited ${encoding}`;
       const columns = {
@@ -564,7 +564,7 @@ describe('npm run feed -- upload-mended', () => {
     },
   );
 
-  it('sends no row that was not edited of a feed in UTF-8 that its format takes for Windows-1252', async () => {
+  it('sends no unedited row of a feed in UTF-8 that its format reads as Windows-1252', async () => {
     const partner = 'Edited Mistaken';
     const columns = { sku: { from: ['Nr'] }, product_name: { from: ['Name'] }, price: { from: ['Preis'] } };
     const path = `/partners/${encodeURIComponent(partner)}/formats/liste`;
@@ -578,7 +578,7 @@ describe('npm run feed -- upload-mended', () => {
     expect(stderr).toContain('1 of 2 rows differ');
   });
 
-  it('says when the format of the feed was saved again since, and stores nothing when it is gone', async () => {
+  it('reports that the format of the feed was saved again since, and stores nothing if it was deleted', async () => {
     const partner = 'Edited Formats';
     const path = `/partners/${encodeURIComponent(partner)}/formats/list`;
     const columns = { sku: { from: ['sku'] }, product_name: { from: ['name'] }, price: { from: ['price'] } };
@@ -602,7 +602,7 @@ describe('npm run feed -- upload-mended', () => {
     expect(await bodyOf(`/feeds?partner_name=${encodeURIComponent(partner)}`)).toMatchObject({ count: 3 });
   });
 
-  it('keeps the mode update, reads a feed without a format as before, and takes what mend has written', async () => {
+  it('keeps the mode update, reads a feed without a format as before, and accepts the output of mend', async () => {
     const partner = 'Edited Update';
     await service.api.loadFeed('sku,product_name,price\nA,Tent,1\nB,Lamp,2\n', partner);
     const { jobId: rejected, path } = await rejectsOf(
@@ -626,7 +626,7 @@ describe('npm run feed -- upload-mended', () => {
     expect(await pricesOf(partner)).toEqual({ A: 1.5, B: 2 });
   });
 
-  it('loads a row that had lost against a later one only if it is edited', async () => {
+  it('loads a superseded row only if it is edited', async () => {
     const partner = 'Edited Superseded';
     const { jobId: rejected, path } = await rejectsOf(
       'sku,product_name,price\nA,Tent,1\nA,Tent,2\nB,Lamp,3\nB,Lamp,4\n',

@@ -10,7 +10,7 @@ let started: Promise<ServiceProcess> | undefined;
 /** The service of all tests that do not change shared state. */
 const sharedService = () => (started ??= startUsedService());
 
-/** What the command needs to find a service with its generated key. */
+/** Settings with which the command finds a service with a generated key. */
 const settingsOf = ({ url, dataDir }: ServiceProcess) => ({ CATALOG_URL: url!, DATA_DIR: dataDir });
 
 const csv = `sku,product_name,category,price,currency,availability
@@ -39,7 +39,7 @@ describe('npm run feed -- upload', () => {
         env,
       );
 
-      // Uploads of the tests beside this one may take all places: then it is repeated first.
+      // Concurrent tests may occupy all slots: then the upload is repeated first.
       expect(stderr).toMatch(
         /^uploading: 0% 0 B of 166 B, spring\.csv\nStored as feed FD\d+, with job JV\d+\.\n/m,
       );
@@ -152,7 +152,7 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
     expect(stdout).not.toContain('see line 3');
   });
 
-  it.concurrent('exits with 1 and the reason when the file is refused', async () => {
+  it.concurrent('exits with 1 and the reason when the file is rejected', async () => {
     const service = await sharedService();
 
     const { code, stdout, stderr } = await runFeedCommand(
@@ -302,7 +302,7 @@ describe('npm run feed with an invalid command line or setting', () => {
 });
 
 describe('npm run feed -- --help', () => {
-  it.concurrent('lists commands, settings and exit codes, and imports nothing of the service', async () => {
+  it.concurrent('lists commands, settings and exit codes, and imports nothing from the service', async () => {
     const listModules = `process.on('exit', () => process.stderr.write(Object.keys(require.cache).join('\\n')))`;
     const preload = join(createTestFolder(), 'preload.cjs');
     writeFileSync(preload, listModules);

@@ -74,7 +74,7 @@ describe('npm run feed -- formats', () => {
     });
   });
 
-  it('exits with 1 and the faults of a definition, and with 2 for a file that is not JSON', async () => {
+  it('exits with 1 and the errors of a definition, and with 2 for a file that is not JSON', async () => {
     const wrong = write('{"columns":{"sku":{}},"delimitr":";"}', 'wrong.json');
 
     const refused = await feed('formats', 'save', 'wrong', wrong, ...acme);
@@ -113,7 +113,7 @@ describe('npm run feed -- upload --mode replace', () => {
   const replace = (count: number, ...args: string[]) =>
     feed('upload', write(csvOf(count)), ...partner, '--mode', 'replace', ...args);
 
-  it('shows what is withdrawn, and fails with the number to confirm, which `run` takes', async () => {
+  it('lists the withdrawals, and fails with the number to confirm, which `run` accepts', async () => {
     expect((await replace(13, '--max-skipped-percent', '0')).code).toBe(0);
     expect((await replace(12)).stdout).toMatch(/\nwithdrawn +1\n/);
 
@@ -127,7 +127,7 @@ describe('npm run feed -- upload --mode replace', () => {
     expect([confirmed.code, confirmed.stdout]).toEqual([0, expect.stringMatching(/\nwithdrawn +11\n/)]);
   });
 
-  it('says that it withdraws nothing because of rows that cannot be split, and its plan where they are', async () => {
+  it('reports that it withdraws nothing because of rows that cannot be split, and its plan lists these', async () => {
     const misquoted = write(`${csvOf(1)}\n"S1"x,Name\n`);
     const said = 'No product is withdrawn, because rows cannot be split into cells and may name any product.';
 
@@ -138,7 +138,7 @@ describe('npm run feed -- upload --mode replace', () => {
     expect((await feed('plan', jobId)).stdout).toContain(`\n${said} Lines: 3\n`);
   });
 
-  it('refuses an older feed unless --allow-older confirms it', async () => {
+  it('rejects an older feed unless --allow-older confirms it', async () => {
     const older = await service.api.uploadFeed(csvOf(2), 'Older', { mode: 'replace', collection: 'winter' });
     const args = ['--partner', 'Older', '--mode', 'replace', '--collection', 'winter'];
     await feed('upload', write(csvOf(3)), ...args);
@@ -149,7 +149,7 @@ describe('npm run feed -- upload --mode replace', () => {
     expect((await feed('run', older.jobId, '--allow-older')).code).toBe(0);
   });
 
-  it('exits with 1 when the service refuses an option', async () => {
+  it('exits with 1 when the service rejects an option', async () => {
     const { code, stderr } = await feed('upload', write(csvOf(1)), ...partner, '--mode', 'merge');
 
     expect([code, stderr]).toEqual([1, expect.stringContaining("'upsert', 'replace' or 'update'")]);
@@ -157,7 +157,7 @@ describe('npm run feed -- upload --mode replace', () => {
 });
 
 describe('npm run feed -- changes', () => {
-  it('shows what a run has changed, in pages', async () => {
+  it('lists the changes of a run, in pages', async () => {
     await service.api.loadFeed(`${header}A,Tent,5\nB,Lamp,7\n`, 'Changes');
     const { jobId, feedId } = await service.api.loadFeed(`${header}A,Tent,6\nB,Lamp,8\n`, 'Changes');
 
@@ -175,7 +175,7 @@ describe('npm run feed -- changes', () => {
     expect(JSON.parse(json.stdout)).toEqual((await service.api.get(`/jobs/${jobId}/changes?run=1`)).body);
   });
 
-  it('needs the number of the run, and exits with 1 for an unknown one', async () => {
+  it('requires the number of the run, and exits with 1 for an unknown one', async () => {
     const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, 'Unknown run');
 
     expect(await feed('changes', jobId)).toMatchObject({ code: 2, stderr: expect.stringContaining('--run') });
@@ -188,7 +188,7 @@ describe('npm run feed -- changes', () => {
 });
 
 describe('npm run feed -- revert', () => {
-  it('shows with --dry-run what it would do, and undoes the run without', async () => {
+  it('lists the changes with --dry-run, and reverts the run without it', async () => {
     await service.api.loadFeed(`${header}A,Tent,5\n`, 'Reverts');
     const { jobId } = await service.api.loadFeed(`${header}A,Tent,6\nB,Lamp,8\n`, 'Reverts');
 
@@ -210,7 +210,7 @@ describe('npm run feed -- revert', () => {
     expect(JSON.parse(redone.stdout)).toMatchObject({ reverts_run: 2, run: 3, status: 'completed' });
   });
 
-  it('shows conflicts with both values, and leaves them alone with --skip-conflicts', async () => {
+  it('lists conflicts with both values, and skips them with --skip-conflicts', async () => {
     await service.api.loadFeed(`${header}A,Tent,5\nB,Lamp,7\n`, 'Conflicts');
     const { jobId } = await service.api.loadFeed(`${header}A,Tent,6\nB,Lamp,8\n`, 'Conflicts');
     await service.api.loadFeed(`${header}B,Lamp,9\n`, 'Conflicts');

@@ -18,7 +18,7 @@ function writeFeed(): string {
   return path;
 }
 
-/** Starts a proxy before the service. @returns the settings of a command that uses it, too */
+/** Starts a proxy before the service. @returns the settings of a command that uses it */
 async function openFront(fateOf: (request: string, time: number) => Fate) {
   const service = await sharedService();
   const front = await ServiceFront.open(service.url!, fateOf);
@@ -37,7 +37,7 @@ async function openSink() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received: () => bytes };
 }
 
-/** The memory in bytes that the command needs at most to upload a file of this size. */
+/** Measures the peak memory of the command in bytes for an upload of a file of this size. */
 async function peakOfUpload(url: string, fileSize: number): Promise<number> {
   const path = writeFeed();
   truncateSync(path, fileSize);
@@ -148,7 +148,7 @@ describe('npm run feed over a failing network', () => {
     expect(stdout).toMatch(/inserted +1\nupdated +0\nunchanged +0\n/);
   });
 
-  it.concurrent('follows a run that began after the check before a retry', async () => {
+  it.concurrent('follows a run that started after the check before a retry', async () => {
     const { env, front } = await openFront((request, time) => {
       if (!isRun(request)) return 'pass';
       return time === 1 ? { status: 502 } : { lose: 'answer', instead: { status: 409 } };
@@ -217,7 +217,7 @@ describe('npm run feed over a failing network', () => {
     });
   });
 
-  it.concurrent('retries an upload of standard input only if nothing of it was read', async () => {
+  it.concurrent('retries an upload of standard input only if none of it was read', async () => {
     const refusedFirst = await openFront((request, time) =>
       isUpload(request) && time === 1 ? { status: 503, headers: { 'retry-after': '1' } } : 'pass',
     );
@@ -244,7 +244,7 @@ describe('npm run feed over a failing network', () => {
     expect(stderr).toBe('The service responded to the upload with 413: Too large for this proxy.\n');
   });
 
-  it.concurrent('holds no more of a large file than of a small one', async () => {
+  it.concurrent('uses no more memory for a large file than for a small one', async () => {
     const size = 256 * mebibyte;
     const { url, received } = await openSink();
 

@@ -9,7 +9,7 @@ import { startService, usedDataDir } from '../../support/process';
 const pages = ['README.md', 'docs/tutorials/first-feed.md'];
 const defaultUrl = 'URL=http://127.0.0.1:8080\n';
 
-/** The shell commands of a page whose output it shows, in order. */
+/** The shell commands with documented output of a page, in order. */
 function examplesOf(page: string): string {
   const blocks = readFileSync(join(project, page), 'utf8').matchAll(/^```sh\n(.*?)^```$/gms);
   const texts = Array.from(blocks, ([, text]) => text!);
@@ -17,7 +17,7 @@ function examplesOf(page: string): string {
   return texts.slice(first).join('');
 }
 
-/** The lines of output that a page shows, as patterns: `…` is any text. */
+/** The documented lines of output, as patterns: `…` matches any text. */
 function outputOf(example: string): RegExp[] {
   const lines = example.split('\n').filter((line) => line.startsWith('#> '));
   return lines.map((line) => {
@@ -34,7 +34,7 @@ async function folderWithoutFeeds(): Promise<string> {
 }
 
 describe('the commands of the documentation', () => {
-  it.each(pages)('print what %s shows, on a service without feeds', async (page) => {
+  it.each(pages)('print the output that %s shows, on a service without feeds', async (page) => {
     const example = examplesOf(page);
     expect(example).toContain(defaultUrl);
     const folder = await folderWithoutFeeds();
@@ -47,7 +47,7 @@ describe('the commands of the documentation', () => {
     expect(printed).toEqual(outputOf(example).map((line) => expect.stringMatching(line) as unknown));
   });
 
-  describe('to send a daily feed', () => {
+  describe('the script that sends a daily feed', () => {
     const page = readFileSync(join(project, 'docs/how-to/integrate-as-a-partner.md'), 'utf8');
     const [, script] = /^```sh\n(set -e\n.*?)^```$/ms.exec(page)!;
     let service: { url: string; key: string };
@@ -68,13 +68,13 @@ describe('the commands of the documentation', () => {
       );
     };
 
-    it('end with 0 when the run has completed', async () => {
+    it('exits with 0 when the run has completed', async () => {
       const { code, stdout } = await send('sku,product_name\nTENT-2,Tent\n');
       expect(stdout).toContain('Inserted: 1.');
       expect(code).toBe(0);
     });
 
-    it('end with 1 and the reason when the run has failed', async () => {
+    it('exits with 1 and the reason when the run has failed', async () => {
       const { code, stderr } = await send('sku,product_name\nTENT-2,"Tent\n');
       expect(stderr).toContain('is never closed');
       expect(code).toBe(1);
@@ -83,7 +83,7 @@ describe('the commands of the documentation', () => {
     it.each([
       ['first', 'TENT-4', ''],
       ['repeated', 'TENT-2', `*/runs*) echo '{"items":[{"run":2,"status":"cancelled"}]}' ;; `],
-    ])('end with 1 when the %s run was cancelled before its start', async (_which, sku, others) => {
+    ])('exits with 1 when the %s run was cancelled before its start', async (_which, sku, others) => {
       const atOnce = 'command curl -sS -H "x-api-key: $KEY" "$URL$route"';
       const cases = `*/run) ;; *wait=30*) ${atOnce} ;; ${others}*) command curl "$@" ;;`;
       const stub = `curl() { case "$*" in ${cases} esac; }\n`;
@@ -91,7 +91,7 @@ describe('the commands of the documentation', () => {
       expect([code, stdout]).toEqual([1, '']);
     });
 
-    it('end when a request is refused while they follow the job, as of a key that was revoked', async () => {
+    it('exits when a request is rejected while it follows the job, for example with a revoked key', async () => {
       const csv = 'sku,product_name\nTENT-3,Tent\n';
       const refused = 'command curl -sS --fail-with-body "$URL/feeds"';
       const stub = `curl() { case "$*" in *wait=30*) ${refused} ;; *) command curl "$@" ;; esac; }\n`;
@@ -101,7 +101,7 @@ describe('the commands of the documentation', () => {
     });
   });
 
-  it("of the contract's introduction lead to a product, on a service without feeds", async () => {
+  it("of the contract's introduction find a product, on a service without feeds", async () => {
     const [, script] = /^```sh\n(.*?)^```$/ms.exec(document.info.description)!;
     const folder = await folderWithoutFeeds();
     const { url } = await startService({ cwd: folder });

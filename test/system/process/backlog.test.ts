@@ -9,7 +9,7 @@ import { sendTo } from '../../support/webhooks';
 
 let service: TestService;
 beforeAll(async () => {
-  // Nothing works on the queue.
+  // Without a worker.
   service = await startTestService();
 });
 
@@ -56,7 +56,7 @@ describe('the backlog', () => {
     expect((await measure()).queue).toMatchObject({ runs: 1, running: 1 });
   });
 
-  it('has the webhook deliveries that were not accepted yet, and how long the oldest waits for its attempt', async () => {
+  it('has the number of webhook deliveries not yet accepted, and the wait of the oldest for its attempt', async () => {
     await sendTo(service.db, 'http://localhost/');
     for (const partner of ['One', 'Other']) await service.api.uploadFeed(csv, partner);
     const deliveries = async () => {
@@ -79,7 +79,7 @@ describe('the backlog', () => {
     expect((await deliveries())[1]).toBe(0);
   });
 
-  it('has the fetches in progress, and how long the oldest waits or a time of a schedule that nothing works on', async () => {
+  it('has the fetches in progress, and the longest wait of a fetch or of a scheduled time without a worker', async () => {
     const schedule = { cron: '0 0 1 1 *', time_zone: 'UTC' };
     const minutes = async () => Math.floor((await measure()).fetches.oldestSeconds / 60);
     await putSource(service.api, 'One', 'yearly', { url: 'http://localhost/', schedule });
@@ -101,7 +101,7 @@ describe('the backlog', () => {
     expect((await measure()).fetches).toEqual({ oldestSeconds: 0, running: 0 });
   });
 
-  it('counts no fetch as late that waits for others of its partner', async () => {
+  it('does not count a fetch as late that waits for others of its partner', async () => {
     for (const name of ['a', 'b', 'c']) {
       await putSource(service.api, 'Busy', name, { url: 'http://localhost/' });
       await service.api.post(`${sourcePath('Busy', name)}/fetch`);
@@ -138,7 +138,7 @@ describe('the backlog', () => {
     expect((await measure()).searchLagSeconds).toBe(0);
   });
 
-  it('is known but for what cannot be measured', async () => {
+  it('is known except for values that cannot be measured', async () => {
     await service.db.raw('alter table webhook_deliveries rename to away');
 
     const { webhookDeliveries, ...others } = await measure();

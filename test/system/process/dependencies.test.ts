@@ -23,7 +23,7 @@ const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\
 const ok = { status: 'ok', database: 'connected' };
 const unreachable = { status: 'error', database: 'unreachable' };
 
-/** The settings of a service that keeps nothing of its own: a database and a bucket elsewhere. */
+/** The settings of a service without local state: database and bucket are external. */
 async function external(): Promise<Record<string, string>> {
   const { address } = await createTestDatabase();
   return {
@@ -38,7 +38,7 @@ async function external(): Promise<Record<string, string>> {
 const firstKey = (env: Record<string, string>) => env.API_KEYS!.split(',')[0]!;
 const apiOf = (service: ServiceProcess, env: Record<string, string>) => service.api.withKey(firstKey(env));
 
-/** No other test's feeds have it: all share one bucket. */
+/** A partner that no other test uses: all share one bucket. */
 const newPartner = () => `Partner ${randomUUID()}`;
 
 describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
@@ -119,7 +119,7 @@ describe('a frozen PostgreSQL', () => {
         status: 200,
         body: unreachable,
       });
-      // Two seconds are promised; a busy machine gets more here, what waits for the database does not.
+      // The promise is two seconds; a busy machine gets more here, but a wait for the database would last longer.
       expect(seconds).toBeLessThan(6);
       for (const { status, body } of answers) {
         expect({ status, body }).toEqual({
@@ -134,13 +134,13 @@ describe('a frozen PostgreSQL', () => {
       service.kill('SIGTERM');
       await eventually('it has stopped', () => !service.isRunning, 30);
       expect((await service.exit).code).toBe(0);
-      // Killed, it takes a moment to end.
+      // A killed process takes a moment to exit.
       await eventually('nothing of it is left', () => databaseProcesses(dataDir).length === 0);
     },
   );
 });
 
-describe('a PostgreSQL that makes a statement wait', () => {
+describe('a PostgreSQL with a blocked statement', () => {
   it.concurrent('does not abort a run, which may wait longer than a request', async () => {
     const { address } = await createTestDatabase();
     const service = await startService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey } });
@@ -155,8 +155,8 @@ describe('a PostgreSQL that makes a statement wait', () => {
   });
 });
 
-// The embedded one is restarted: restarted-postgres.test.ts.
-describe('a PostgreSQL of the operator that is killed', () => {
+// For the embedded one, see restarted-postgres.test.ts.
+describe('an external PostgreSQL that is killed', () => {
   it.concurrent('makes requests that need it 503, and the service can still shut down', async () => {
     const server = await TestServer.create();
     await server.start();

@@ -9,7 +9,7 @@ const partitionRemoved =
   'database makes one table of them (docs/how-to/manage-data.md), and --distribute divides products over several machines.\n';
 
 describe('the option --distribute of migrate', () => {
-  it('refuses a database without Citus, and changes nothing', async () => {
+  it('rejects a database without Citus, and changes nothing', async () => {
     const { address, db } = await createTestDatabase();
 
     const { code, stderr } = await migrate(databaseUrl(address), '--distribute');
@@ -39,7 +39,7 @@ describe('the option --distribute of migrate', () => {
     }
   });
 
-  it('accepts 0 where the products are local', async () => {
+  it('accepts 0 if the products are local', async () => {
     const { address } = await createTestDatabase();
 
     expect(await migrate(databaseUrl(address), '--distribute', '0')).toMatchObject({ code: 0, stderr: '' });

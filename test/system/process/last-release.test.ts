@@ -33,7 +33,7 @@ describe('runs that the last release has queued', () => {
     );
   const csv = 'sku,product_name\nA,A\n';
 
-  it('are executed by this one in their order', async () => {
+  it('are executed by this release in order', async () => {
     const feeds = [await service.api.uploadFeed(csv, 'Old'), await service.api.uploadFeed(csv, 'Old')];
     for (const feed of feeds) await queueAsLastRelease(feed);
 
@@ -44,7 +44,7 @@ describe('runs that the last release has queued', () => {
     expect(await service.db('validation_jobs').whereNotNull('queued_at')).toEqual([]);
   });
 
-  it('are repeated by this one when a process of that release dies during them', async () => {
+  it('are repeated by this release when a process of the last one dies during them', async () => {
     const feed = await service.api.uploadFeed(csv, 'Dies');
     await queueAsLastRelease(feed);
     await service
@@ -69,7 +69,7 @@ const publishAsLastRelease = (partnerName: string) =>
 const left = () => service.db('graphile_worker.jobs').where('task_identifier', 'send_webhook');
 
 describe('webhook deliveries that the last release has left in its queue', () => {
-  it('are sent by this one', async () => {
+  it('are sent by this release', async () => {
     const receiver = await startReceiver();
     await sendTo(service.db, receiver.url);
     await service.api.loadFeed('sku,product_name,price\nA,A,1\n', 'Acme');
@@ -117,7 +117,7 @@ describe('webhook deliveries that the last release has left in its queue', () =>
     await service.db('webhook_endpoints').delete();
   });
 
-  it('are left to its workers in progress, and moved after the death of those', async () => {
+  it('are left to the workers of the last release while they run, and moved after these have died', async () => {
     await sendTo(service.db, 'http://localhost/', { partner_name: 'Unknown' });
     await publishAsLastRelease('Unknown');
     const lockedFor = (interval: string) =>
@@ -136,7 +136,7 @@ describe('webhook deliveries that the last release has left in its queue', () =>
     await service.db('webhook_endpoints').delete();
   });
 
-  it('are not expected without a queue of that release', async () => {
+  it('are not looked for without a queue of the last release', async () => {
     const trx = await service.db.transaction();
     await trx.raw('drop schema graphile_worker cascade');
 

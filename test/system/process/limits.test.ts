@@ -9,17 +9,17 @@ import { startService } from '../../support/process';
 import { sendRaw } from '../../support/requests';
 import { testKey } from '../../support/service';
 
-/** As impatient, and as small, as the process shall be: constants by module. */
+/** Reduced limits of the process: constants by module. */
 const turnedDown = {
   'http/slow-client': { requestIdleMilliseconds: 500 },
   'http/server': { responseIdleMillisecondsMax: 500 },
   'runs/execution/rejects': { concurrentRejectsMax: 2 },
 };
-/** Rows that are long and few: read soon, and more than the buffers between two sockets hold. */
+/** Rows that are few and long: quick to read, and more than the buffers between two sockets. */
 const rows = 24;
 const csv = 'sku,product_name,price,description\n' + `A,A,NA,${'x'.repeat(500_000)}\n`.repeat(rows);
 
-/** What turns the limits of a process down: its NODE_OPTIONS. */
+/** NODE_OPTIONS that reduce the limits of a process. */
 function turnDown(): string {
   const file = join(createTestFolder(), 'limits.cjs');
   const changes = Object.entries(turnedDown).map(([module, constants]) => {
@@ -42,7 +42,7 @@ async function ownEnvironment() {
 describe('clients that do not read their rejects', () => {
   it('wait for a slot, which each loses by its timeout; then another client gets all of its rejects', async () => {
     const env = await ownEnvironment();
-    // An upload is not to be cut off.
+    // An upload must not be aborted.
     const patient = await startService({ env });
     const { jobId, job } = await patient.api.loadFeed(csv);
     expect(job.summary.skipped).toBe(rows);

@@ -7,7 +7,7 @@ import { eventually, project } from '../../support/harness';
 import { spawnService, startService } from '../../support/process';
 import { testKey } from '../../support/service';
 
-/** Works on a database for a moment. */
+/** Opens a database for `work`. */
 async function within<T>(address: DatabaseAddress, work: (db: Database) => Promise<T>): Promise<T> {
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
   try {
@@ -19,7 +19,7 @@ async function within<T>(address: DatabaseAddress, work: (db: Database) => Promi
 
 const missing = (address: DatabaseAddress) => within(address, missingMigrations);
 
-/** Holds what lets one process migrate at a time. @returns what lets it go */
+/** Holds the migration lock. @returns a function that releases it */
 async function holdMigrationLock(address: DatabaseAddress): Promise<() => Promise<void>> {
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 1 });
   const lock = await db.transaction();
@@ -44,7 +44,7 @@ describe('the argument migrate', () => {
     expect(await spawnService({ role: 'migrate', env }).exit).toMatchObject({ code: 0 });
   });
 
-  it('exits with 1 and a line with the reason when the database cannot be used', async () => {
+  it('exits with 1 and one line with the reason when the database cannot be used', async () => {
     const address = await createEmptyDatabase('LATIN1');
     const env = { DATABASE_URL: databaseUrl(address) };
 
@@ -82,7 +82,7 @@ describe('the argument migrate', () => {
 });
 
 describe('a database that a newer version has migrated', () => {
-  /** Does to the schema what a newer version does. @returns the settings of a service */
+  /** Migrates the schema like a newer version. @returns the settings of a service */
   async function migrateFurther(sql: string, migratesOnStart: string): Promise<Record<string, string>> {
     const { address, db } = await createTestDatabase();
     await db('schema_migrations').insert({ name: '29990101000000_newer', batch: 9 });

@@ -84,7 +84,7 @@ describe('GET /metrics', () => {
     const held = await HeldProducts.of(address);
     const { answer } = await held.run(service.api, await service.api.uploadFeed(csv, 'Held Partner'));
 
-    // The thread notes its own every second.
+    // The thread reports its own every second.
     await eventually('the run shows', async () => {
       const connections = await samples('catalog_db_pool_connections');
       expect(connections['pool="etl",state="used"']).toBe(1);
@@ -146,7 +146,7 @@ describe('GET /metrics, of the backlog', () => {
 });
 
 describe('a process without object store, worker and new connections to the database', () => {
-  it('is ready, serves the catalog, and measures what it lacks and what waits', async () => {
+  it('is ready, serves the catalog, and reports missing dependencies and waiting work', async () => {
     const own = await createEmptyDatabase();
     const api = await startService({
       env: {
@@ -231,7 +231,7 @@ describe('the port of operators', () => {
 });
 
 describe('the log', () => {
-  it('never shows a key, wherever a caller sends it', async () => {
+  it('never contains a key, in any place of a request', async () => {
     const form = () => {
       const body = new FormData();
       body.set('partner_name', key);

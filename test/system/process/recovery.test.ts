@@ -22,14 +22,14 @@ const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
 
 const startAgain = ({ dataDir }: ServiceProcess) => startService({ env: { DATA_DIR: dataDir } });
 
-/** Kills the service and its PostgreSQL with one blow; what else belongs to the server detects its death. */
+/** Kills the service and its PostgreSQL at once; the server's other processes detect its death. */
 function killWithServer(service: ServiceProcess): void {
   const servers = postmasters(service.dataDir);
   service.kill('SIGKILL');
   for (const pid of servers) process.kill(pid, 'SIGKILL');
 }
 
-/** Everything works, on the product that was loaded before. */
+/** Checks that everything works, on the product that was loaded before. */
 async function expectIntact({ api, dataDir }: ServiceProcess): Promise<void> {
   expect(postmasters(dataDir)).toHaveLength(1);
   expect((await api.get('/products')).body).toMatchObject({ count: 1, items: [{ product_id: 'PR00001' }] });
@@ -39,7 +39,7 @@ async function expectIntact({ api, dataDir }: ServiceProcess): Promise<void> {
 
 describe('after SIGKILL of the service', () => {
   it.concurrent(
-    'the next start takes over the running PostgreSQL, and shows a run in progress as failed, whose job can be run',
+    'the next start takes over the running PostgreSQL, and shows a run in progress as failed, and the job can be run again',
     async () => {
       const killed = await startUsedService();
       await killed.api.loadFeed(csv);
@@ -67,7 +67,7 @@ describe('after SIGKILL of the service', () => {
   );
 });
 
-/** Makes the server as slow as a busy machine is to find out that the client of a statement has died. */
+/** Makes the server detect the death of a statement's client as slowly as on a busy machine. */
 async function noticeLostClientsLate(address: DatabaseAddress): Promise<void> {
   const client = new Client(address);
   await client.connect();
@@ -76,7 +76,7 @@ async function noticeLostClientsLate(address: DatabaseAddress): Promise<void> {
   await client.end();
 }
 
-// The next start comes at once: parts of what was killed may still work, or stand in the process table as zombies.
+// The next start follows at once: killed processes may still work, or be zombies.
 describe('after SIGKILL of the service and its PostgreSQL', () => {
   it.concurrent(
     'the next start waits for remaining processes of the killed server, recovers the data, and shows a run in progress as failed',
@@ -121,7 +121,7 @@ describe('after SIGKILL of the service and its PostgreSQL', () => {
   );
 });
 
-/** Stops the server's process of a new session from moving. @returns its number */
+/** Freezes the server process of a new session. @returns its process id */
 async function freezeSession(address: DatabaseAddress): Promise<number> {
   const client = new Client(address);
   // It is cut with its server.
@@ -133,7 +133,7 @@ async function freezeSession(address: DatabaseAddress): Promise<number> {
   return rows[0]!.pid;
 }
 
-/** Does to the file that names the server's process what a container does that starts anew: numbers begin at 1 again. */
+/** Changes the server's pid file as a restarted container does: process ids start at 1 again. */
 async function giveNumberAway(dataDir: string): Promise<void> {
   const cluster = clusterOf(dataDir);
   const { uid, gid } = statSync(cluster);
@@ -146,7 +146,7 @@ async function giveNumberAway(dataDir: string): Promise<void> {
 }
 
 describe('after SIGKILL while the database was being created', () => {
-  it.concurrent('the next start creates it, whatever the first attempt has left', async () => {
+  it.concurrent('the next start creates it, in any state that the first attempt has left', async () => {
     const killed = spawnService();
     await eventually('initdb is at work', () => databaseProcesses(killed.dataDir).length > 0);
     await killed.stop('SIGKILL');

@@ -6,7 +6,7 @@ import { startReplicatedPostgres, type ReplicatedPostgres } from '../../support/
 import { testKey } from '../../support/service';
 
 const noCache = { 'cache-control': 'no-cache' };
-/** What may be read from a replica. */
+/** Requests that may read from a replica. */
 const paths = [
   '/products',
   '/products/PR00001',
@@ -36,7 +36,7 @@ const settings = (more: Record<string, string> = {}) => ({
   ...more,
 });
 
-/** What the service says of its replica: whether it is read from, and how far it is behind. */
+/** The service's report on its replica: whether it is in use, and its lag. */
 async function replicaMetrics({
   operatorUrl,
 }: ServiceProcess): Promise<{ used: boolean; lagSeconds: number }> {

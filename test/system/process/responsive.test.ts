@@ -8,7 +8,7 @@ import { testKey } from '../../support/service';
 
 const rows = 100_000;
 
-/** Asks one after the other, again and again, during `work`. @returns how long the slowest took, in milliseconds */
+/** Sends requests one after the other during `work`. @returns the latency of the slowest, in milliseconds */
 async function askDuring<T>(work: Promise<T>, api: ApiClient, paths: string[]) {
   const slowest = new Map<string, number>();
   const statuses = new Set<number>();
@@ -28,7 +28,7 @@ async function askDuring<T>(work: Promise<T>, api: ApiClient, paths: string[]) {
   return { result: await work, slowest, statuses, rounds };
 }
 
-/** The most memory that the process has ever had, in MB. */
+/** Peak memory of the process, in MB. */
 function peakMegabytes(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return (Number(kilobytes) * 1024) / 1e6;
@@ -49,13 +49,13 @@ describe(`while a feed of ${rows} rows is uploaded and run`, () => {
       expect(statuses).toEqual(new Set([200]));
       expect([...slowest].filter(([, milliseconds]) => milliseconds >= 3000)).toEqual([]);
     }
-    // Enough of them to have met every phase of the run.
+    // Enough of them to cover every phase of the run.
     expect(run.rounds).toBeGreaterThan(20);
     expect(peakMegabytes(service.pid)).toBeLessThan(200);
   });
 });
 
-describe('64 requests of one key at once', () => {
+describe('64 concurrent requests of one key', () => {
   it('are all served, with the default settings, and the process stays below 256 MB', async () => {
     const { address } = await createTestDatabase();
     const service = await startService({ env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey } });

@@ -21,7 +21,7 @@ function killPostmaster({ dataDir }: ServiceProcess): number {
   return pid!;
 }
 
-/** Waits until another server than the killed one serves requests, and sees that there never are two. */
+/** Waits until a new server serves requests, and checks that there are never two. */
 async function servedAgain(service: ServiceProcess, killed: number): Promise<void> {
   await eventually(
     'another server serves requests',
@@ -34,7 +34,7 @@ async function servedAgain(service: ServiceProcess, killed: number): Promise<voi
   );
 }
 
-/** Makes an order as soon as the service takes one. */
+/** Creates an order as soon as the service accepts one. */
 function orderWhenServed({ api }: ServiceProcess): Promise<ApiResponse> {
   return eventually(
     'orders are taken',
@@ -75,7 +75,7 @@ describe('an embedded PostgreSQL that is killed', () => {
     await areLogged(1);
 
     await servedAgain(service, killPostmaster(service));
-    // During a run it fails the run, which can be repeated.
+    // A kill during a run fails the run, which can be repeated.
     const feed = await service.api.uploadFeed(csv.replace('10', '11'));
     const held = await HeldProducts.of(embeddedAddress(service.dataDir));
     const { answer } = await held.run(service.api, feed);
@@ -103,7 +103,7 @@ describe('an embedded PostgreSQL that is killed', () => {
 
     const killed = killPostmaster(service);
     await startIsRefused(service);
-    // An attempt to start one looks like a server for a moment; a server would stay.
+    // A start attempt briefly looks like a server, but a server would stay.
     await eventually('no server but the killed one is there', () =>
       expect(postmasters(service.dataDir).filter((pid) => pid !== killed && pid !== orphan)).toEqual([]),
     );
@@ -150,7 +150,7 @@ describe('the terminated owner session of the embedded PostgreSQL', () => {
   });
 });
 
-/** Opens a session of the server and freezes its process: it will not notice that the server is dead. */
+/** Opens a session of the server and freezes its process: it does not notice the death of the server. */
 async function frozenSession({ dataDir }: ServiceProcess): Promise<number> {
   const client = new Client(embeddedAddress(dataDir));
   client.on('error', () => undefined);
@@ -161,7 +161,7 @@ async function frozenSession({ dataDir }: ServiceProcess): Promise<number> {
   return pid;
 }
 
-/** Waits until PostgreSQL has refused a start because of what is left of the killed server. */
+/** Waits until PostgreSQL has refused a start because of remains of the killed server. */
 async function startIsRefused({ dataDir }: ServiceProcess): Promise<void> {
   const startLog = `${embeddedAddress(dataDir).host}/start.log`;
   await eventually(

@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 
 let partners = 0;
-/** Uses all run slots of the service by blocked runs, of one partner each. */
+/** Occupies all run slots of the service by blocked runs, one per partner. */
 async function occupy() {
   const { api } = service;
   const test = ++partners;
@@ -45,7 +45,7 @@ async function occupy() {
   return { api, upload, feeds, held, run, runs, stateOf, waits };
 }
 
-/** Sends `count` requests, and waits until as many are answered as there is no room for. @returns all, and these */
+/** Sends `count` requests, and waits for the responses of those without room. @returns all, and these */
 async function flood(count: number, refusals: number, send: () => Promise<ApiResponse>) {
   const refused: ApiResponse[] = [];
   const all = Array.from({ length: count }, async () => {
@@ -79,7 +79,7 @@ describe('while all run slots of a process are in use', () => {
     for (const { body } of await Promise.all([...runs, waiting])) expect(body.summary.inserted).toBe(1);
   });
 
-  it('a run that waits can be cancelled, which its client learns at once', async () => {
+  it('a waiting run can be cancelled, and its client gets the response at once', async () => {
     const { api, upload, held, run, stateOf, waits } = await occupy();
     const feed = await upload('Cancelled');
     const before = (await stateOf(feed)) as unknown;
@@ -97,7 +97,7 @@ describe('while all run slots of a process are in use', () => {
     expect(await stateOf(feed)).toEqual(before);
   });
 
-  it('plans of one partner take half of the waiting places at most: a run of another partner is not refused', async () => {
+  it('plans of one partner take at most half of the waiting places: a run of another partner is not rejected', async () => {
     const { api, upload, feeds, held, run, waits } = await occupy();
     const share = (waitingRuns + concurrentRuns) / 2;
     const plans = await flood(share + 3, 3, () => api.post(`/jobs/${feeds[1]!.jobId}/plan`));
@@ -114,7 +114,7 @@ describe('while all run slots of a process are in use', () => {
     );
   });
 
-  it('runs of one partner take half of the waiting places at most; those that are refused are not requested', async () => {
+  it('runs of one partner take at most half of the waiting places; rejected ones are not requested', async () => {
     const { upload, held, run, stateOf, waits } = await occupy();
     const share = (waitingRuns + concurrentRuns) / 2;
     const many: UploadedFeed[] = [];
@@ -134,7 +134,7 @@ describe('while all run slots of a process are in use', () => {
   });
 });
 
-it('the runs of one partner leave room for those of another', async () => {
+it('the runs of one partner leave places for runs of another', async () => {
   const { address, db } = await createTestDatabase();
   const { api } = await startService({
     env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey, MAX_CONCURRENT_RUNS: '4' },

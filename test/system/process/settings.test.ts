@@ -23,7 +23,7 @@ async function busyPort(): Promise<string> {
   return String((server.address() as AddressInfo).port);
 }
 
-/** A database where this account may connect, and create nothing. */
+/** A database to which this user may connect, without the right to create anything. */
 async function urlWithoutRights(): Promise<string> {
   const role = `test_${randomBytes(8).toString('hex')}`;
   await administer(`create role ${role} login`);
@@ -36,7 +36,7 @@ const on = async (database: Promise<string> | string): Promise<Env> => ({
   DATABASE_URL: await database,
   API_KEYS: testKey,
 });
-/** Delays the clean-up of a process until SIGTERM, which it sends to itself: its NODE_OPTIONS. */
+/** NODE_OPTIONS that delay the clean-up of a process until SIGTERM, which it sends to itself. */
 function signalledInCleanup(): string {
   const file = join(createTestFolder(), 'signal.cjs');
   writeFileSync(
@@ -121,7 +121,7 @@ describe('a wrong setting stops the start with one line that names it, and leave
 
     expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringMatching(/^\S.*\n$/) as unknown });
     expect(stderr).toMatch(new RegExp(`^Wrong setting ${name}: .*\\w.*\\.\n$`));
-    // A reason that is not there shows as empty brackets.
+    // A missing reason would show as empty brackets.
     expect(stderr).not.toContain('()');
     expect(stdout + stderr).not.toMatch(/secret|\bat .*:\d+:\d+/);
     expect(databaseProcesses(service.dataDir)).toEqual([]);
@@ -140,7 +140,7 @@ describe('a wrong setting stops the start with one line that names it, and leave
     expect(databaseProcesses(service.dataDir)).toEqual([]);
   });
 
-  it.concurrent('and several at once with a line for each', async () => {
+  it.concurrent('several wrong settings at once get a line each', async () => {
     const { code, stderr } = await spawnService({ env: { PORT: 'abc', LOG_LEVEL: 'loud' } }).exit;
 
     expect(code).toBe(1);

@@ -38,7 +38,7 @@ describe('a start on a database that has been used', () => {
       1,
     ],
   ])(
-    'warns of short keys, and of the names in %s that are not in NFC: their number, and some of them',
+    'warns about short keys, and about the names in %s that are not in NFC: their number, and some of them',
     async (table, rows, count) => {
       const { db, address } = await createTestDatabase();
       await db(table).insert(rows);

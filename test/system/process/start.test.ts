@@ -18,7 +18,7 @@ const csv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
 const isRoot = process.getuid?.() === 0;
 const unprivileged = { uid: 65534, gid: 65534 };
 
-/** Whether any account can get at a file of the project: nothing on the way is private. */
+/** Whether any user can access a file of the project: no parent folder is private. */
 function isPublic(file: string): boolean {
   for (let path = resolve(file); path !== dirname(path); path = dirname(path)) {
     if ((statSync(path).mode & 0o005) !== 0o005 && path !== resolve(file)) return false;
@@ -26,7 +26,7 @@ function isPublic(file: string): boolean {
   return true;
 }
 
-describe('the first start with nothing configured', () => {
+describe('the first start without configuration', () => {
   let service: ServiceProcess;
   let folder: string;
   beforeAll(async () => {
@@ -64,7 +64,7 @@ describe('the first start with nothing configured', () => {
   });
 
   if (isRoot) {
-    it('warns root with the way out', () => {
+    it('warns root with instructions', () => {
       expect(service.stdout).toMatch(/"level":40,.*"msg":"running as root: [^"]*an ordinary account/);
     });
   }
@@ -74,7 +74,7 @@ describe('the first start with nothing configured', () => {
     const pid = readFileSync(join(clusterOf(service.dataDir), 'postmaster.pid'), 'utf8').split('\n');
 
     expect(Number(pid[0])).toBe(server);
-    // The address that it listens on, besides its socket.
+    // The port that it listens on, besides its socket.
     expect(pid[5]!.trim()).toBe('');
     expect(statSync(clusterOf(service.dataDir)).mode & 0o077).toBe(0);
   });
@@ -89,7 +89,7 @@ describe('the first start with nothing configured', () => {
     expect(service.key).toBe(key);
     const { body: catalog } = await service.api.get(`/products?feed_id=${feedId}`);
     expect(catalog).toMatchObject({ count: 1, items: [{ sku: 'TENT-2', price: 189.9 }] });
-    // The raw file is there too.
+    // The raw file exists too.
     const { body: job } = await service.api.post(`/jobs/${jobId}/run`);
     expect(job.summary).toMatchObject({ processed: 1, unchanged: 1 });
     const next = await service.api.uploadFeed(csv);
@@ -106,7 +106,7 @@ describe('a data folder', () => {
 
     const service = await startService({ env: { DATA_DIR: dataDir } });
 
-    // The socket cannot lie there: its path would be too long for the operating system.
+    // The socket cannot be there: its path would be too long for the operating system.
     const { host: socketFolder } = embeddedAddress(dataDir);
     afterFile(() => rmSync(socketFolder!, { recursive: true, force: true }));
     await service.api.loadFeed(csv);
@@ -129,8 +129,8 @@ describe('a data folder', () => {
     expect(postmasters(env.DATA_DIR)).toHaveLength(1);
     expect(existsSync(join(folder, 'data', 'api-key'))).toBe(true);
   };
-  // Only root starts a server whose account is another.
-  if (isRoot) it.concurrent('of root may lie below a private folder', belowPrivateFolder);
+  // Only root starts a server as another user.
+  if (isRoot) it.concurrent('of root may be in a private folder', belowPrivateFolder);
 
   it.concurrent(
     'of two concurrent starts is served by one; the other is rejected with one line',
@@ -153,7 +153,7 @@ describe('a data folder', () => {
   );
 });
 
-// Who is not root is an ordinary user in every other test.
+// Every other test covers ordinary users if the tests do not run as root.
 if (isRoot && isPublic('dist/src/main.js') && isPublic('node_modules/.bin')) {
   describe('a service of an ordinary user', () => {
     it.concurrent('loads a feed, and stops, without a process of root', async () => {

@@ -23,7 +23,7 @@ import { testKey } from '../../support/service';
 
 const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
 
-/** A session of the test's own; it may be cut. */
+/** A session of the test; it may be cut. */
 async function openSession(address: DatabaseAddress): Promise<Client> {
   const client = new Client({ ...address, application_name: 'test session' });
   client.on('error', () => undefined);
@@ -32,7 +32,7 @@ async function openSession(address: DatabaseAddress): Promise<Client> {
   return client;
 }
 
-/** Stops the server's process of a new session from moving. @returns its number */
+/** Freezes the server process of a new session. @returns its process id */
 async function freezeSession({ dataDir }: ServiceProcess): Promise<number> {
   const client = await openSession(embeddedAddress(dataDir));
   const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
@@ -40,7 +40,7 @@ async function freezeSession({ dataDir }: ServiceProcess): Promise<number> {
   return rows[0]!.pid;
 }
 
-/** What the embedded server has logged. */
+/** The log of the embedded server. */
 function serverLog({ dataDir }: ServiceProcess): string {
   const folder = join(clusterOf(dataDir), 'log');
   return readdirSync(folder)
@@ -48,7 +48,7 @@ function serverLog({ dataDir }: ServiceProcess): string {
     .join('');
 }
 
-/** Whether a new connection is taken. */
+/** Whether a new connection is accepted. */
 function isListening(service: ServiceProcess): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(Number(new URL(service.url!).port), '127.0.0.1');
@@ -57,14 +57,14 @@ function isListening(service: ServiceProcess): Promise<boolean> {
   });
 }
 
-/** Sends the beginning of an upload, as long as the file store needs to begin a file, and leaves it at that. */
+/** Sends the beginning of an upload, enough for the file store to create a file, and stalls. */
 function startUpload({ url, key }: ServiceProcess): void {
   const upload = request(`${url}/feeds/upload`, {
     method: 'POST',
     agent: false,
     headers: { 'x-api-key': key, 'content-type': 'multipart/form-data; boundary=b' },
   });
-  // It is cut off by the service.
+  // The service aborts it.
   upload.on('error', () => undefined).on('response', (response) => response.resume());
   upload.write('--b\r\nContent-Disposition: form-data; name="partner_name"\r\n\r\nAcme\r\n');
   upload.write('--b\r\nContent-Disposition: form-data; name="file"; filename="feed.csv"\r\n\r\n');
@@ -182,7 +182,7 @@ describe('a run in progress', () => {
     const response = await answer;
     expect(response?.status).toBe(200);
     expect(response?.body).toMatchObject({ status: 'completed', summary: { inserted: 1 } });
-    // Its client goes elsewhere.
+    // Its client connects elsewhere.
     expect(response?.headers.get('connection')).toBe('close');
     expect((await service.exit).code).toBe(0);
     expect(databaseProcesses(service.dataDir)).toEqual([]);

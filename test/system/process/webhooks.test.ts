@@ -34,7 +34,7 @@ async function startWorker(): Promise<ServiceProcess> {
   return worker;
 }
 
-/** Has the command send events to the receiver. @returns the number of the webhook */
+/** Creates a webhook for the receiver by the command. @returns its number */
 async function create(receiver: Receiver, ...options: string[]): Promise<string> {
   const { code, stdout, stderr } = await webhooks(
     { ...settings(), ...anyAddress },
@@ -51,7 +51,7 @@ const list = async () => (await webhooks(settings(), 'list')).stdout;
 const lineOf = async (id: string) => (await list()).split('\n').find((line) => line.startsWith(`${id} `));
 
 describe('the command that manages webhooks', () => {
-  it('creates a webhook over TLS, prints its secret once, and lists everything but the secret', async () => {
+  it('creates a webhook over TLS, prints its secret once, and lists everything except the secret', async () => {
     const ca = join(createTestFolder(), 'ca.pem');
     writeFileSync(ca, localhostCertificate.cert);
     const receiver = await startReceiver({ tls: localhostCertificate });
@@ -87,7 +87,7 @@ describe('the command that manages webhooks', () => {
     await service.stop();
   });
 
-  it('lists the last failure, as a self-signed certificate', async () => {
+  it('lists the last failure, for example a self-signed certificate', async () => {
     const receiver = await startReceiver({ tls: localhostCertificate });
     const service = await startApi();
     const id = await create(receiver);

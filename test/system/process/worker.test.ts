@@ -58,7 +58,7 @@ async function blockReading(feed: UploadedFeed): Promise<() => Promise<void>> {
   await rm(path);
   await promisify(execFile)('mkfifo', [path]);
   await queue(feed);
-  // Refused (ENXIO) until the run has opened the pipe to read it.
+  // Rejected (ENXIO) until the run has opened the pipe to read it.
   const pipe = await eventually('the run reads the raw file', () =>
     open(path, constants.O_WRONLY | constants.O_NONBLOCK).catch(() => false as const),
   );
@@ -83,7 +83,7 @@ describe('beside an API process with QUEUE_WORKER=off', () => {
       expect((await worker.stop()).code).toBe(0);
     });
 
-    it('executes the runs that were queued before it started', async () => {
+    it('executes runs that were queued before it started', async () => {
       expect(unanswered.status).toBe(202);
       await expectLoaded(early);
     });

@@ -5,7 +5,7 @@ import { createTestFolder, eventually } from '../../support/harness';
 import { HeldProducts } from '../../support/runs-in-flight';
 import { embeddedAddress, startUsedService, type ServiceProcess } from '../../support/process';
 
-/** NODE_OPTIONS by which a row with the sku HOG fills the memory of the ETL thread. */
+/** NODE_OPTIONS with which a row with the sku HOG exhausts the memory of the ETL thread. */
 function hogMemory(): string {
   const file = join(createTestFolder(), 'hog.cjs');
   const transform = resolve(__dirname, '../../../dist/src/feed-format/rows/transform.js');
@@ -29,13 +29,13 @@ const good = 'sku,product_name\nA,Tent\n';
 const hog = 'sku,product_name\nHOG,Tent\n';
 const outOfMemory = 'ETL processing failed: The run ran out of memory. Split the feed into smaller files.';
 
-/** Number of crashes, one per run or plan of the thread. A worker that looks for a queued run has none yet. */
+/** Number of crashes, one per run or plan of the thread. An idle worker has none yet. */
 const crashes = ({ stdout }: ServiceProcess) =>
   stdout.match(/"msg":"ETL thread crashed(?! before a run was claimed)/g)?.length ?? 0;
 
 /**
  * Starts a service with runs of several partners that stay in progress until `release`.
- * @returns the feeds of these runs, their responses, and a feed whose run fills the memory of its thread
+ * @returns the feeds of these runs, their responses, and a feed whose run exhausts the memory of its thread
  */
 async function startBusyService(headers: Record<string, string> = {}) {
   const service = await startUsedService({ NODE_OPTIONS: hogMemory(), MAX_CONCURRENT_RUNS: '4' });
@@ -56,7 +56,7 @@ async function startBusyService(headers: Record<string, string> = {}) {
   return { service, api, feeds, runs, hogFeed, run, release };
 }
 
-describe('when a run fills the memory of the ETL thread', () => {
+describe('when a run exhausts the memory of the ETL thread', () => {
   it('only that run fails, with the reason; concurrent runs are repeated and complete', async () => {
     const { service, api, runs, hogFeed, run, release } = await startBusyService();
 

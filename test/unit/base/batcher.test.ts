@@ -2,7 +2,7 @@ import { createBatcher, type Settled } from '../../../src/base/concurrency/batch
 
 const limits = { tasksMax: 3, sizeMax: 10, sizeOf: (task: number) => task, concurrentMax: 1, waitingMax: 5 };
 
-/** Work in progress until it is told what becomes of it. */
+/** A controllable batch in progress. */
 function heldWork() {
   const goes: { tasks: number[]; end: () => void; fail: (error: Error) => void }[] = [];
   const work = (tasks: number[]) =>
@@ -91,7 +91,7 @@ it('fails waiting tasks with a failed batch, and runs later ones', async () => {
   expect(await later).toBe('did 4');
 });
 
-it('fails waiting tasks with the error of a lone task if it is theirs too', async () => {
+it('fails waiting tasks with the error of a lone task if it affects them too', async () => {
   const { goes, work } = heldWork();
   const take = createBatcher({ ...limits, failsWaiting: (error) => (error as Error).message === '7' }, work);
   const all = settle([take(7), take(1), take(2)]);

@@ -48,7 +48,7 @@ function start({
   };
 }
 
-it('executes what it claims concurrently, and no more than there is room for', async () => {
+it('executes claimed items concurrently, and claims only as many as there is room for', async () => {
   const { begun, end, most } = start({ items: ['a', 'b', 'c', 'd'] });
   await begun('b');
   end('a');
@@ -110,7 +110,7 @@ describe('at its stop', () => {
     expect([begun('c') === undefined, errors]).toEqual([false, []]);
   });
 
-  it('aborts the items that take longer than the shutdown may', async () => {
+  it('aborts the items that take longer than the shutdown allows', async () => {
     const { worker, begun, errors } = start({ items: ['a'], shutdownSeconds: 0 });
     await begun('a');
     await worker.stop();

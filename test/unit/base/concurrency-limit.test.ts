@@ -8,7 +8,7 @@ import {
 
 const unavailable = { code: 'unavailable' };
 
-/** Evictable work of the holder, with what became of it. */
+/** Evictable work of the holder, with its outcome. */
 function work(holder: string, bytesPerSecond = Infinity, group?: string) {
   const state = { isEvicted: false };
   const request: PermitRequest = {
@@ -25,7 +25,7 @@ async function acquireAll(limit: ConcurrencyLimit, all: { request: PermitRequest
   return releases;
 }
 
-/** The names of the requests, in the order in which they got their permits. */
+/** The names of the requests, in the order of their permits. */
 function recordGrants(limit: ConcurrencyLimit) {
   const order: string[] = [];
   const releases: Release[] = [];
@@ -46,7 +46,7 @@ describe('without waiters', () => {
     [3, 1],
     [4, 2],
     [16, 8],
-  ])('grants one holder, of %d permits, %d and refuses the next one', async (capacity, share) => {
+  ])('grants one holder, of %d permits, %d and rejects the next request', async (capacity, share) => {
     const limit = new ConcurrencyLimit({ capacity, what: 'uploads' });
     await acquireAll(
       limit,
@@ -81,7 +81,7 @@ describe('without waiters', () => {
 });
 
 describe('with waiters', () => {
-  it('grants permits round-robin to the holders that wait', async () => {
+  it('grants permits round-robin to waiting holders', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 8, what: 'runs' });
     const { order, releases, acquire } = recordGrants(limit);
     const all = [
@@ -162,7 +162,7 @@ describe('with waiters', () => {
     expect(limit.use()).toEqual({ active: 4, waiting: all.length - 4 });
   });
 
-  it('displaces the newest waiter of the holder with most for a holder without one', async () => {
+  it('displaces the newest waiter of the holder with the most waiters for a holder without one', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 4, what: 'runs' });
     const { acquire } = recordGrants(limit);
     for (const name of ['a0', 'a1']) void acquire(name, 'a');
@@ -186,7 +186,7 @@ describe('with waiters', () => {
     await expect(acquire('c1', 'c')).rejects.toMatchObject(unavailable);
   });
 
-  it('ends the wait with the reason of an aborted signal, and keeps the permit for the next one', async () => {
+  it('ends the wait with the reason of an aborted signal, and keeps the permit for the next waiter', async () => {
     const limit = new ConcurrencyLimit({ capacity: 1, maxWaiting: 4, what: 'runs' });
     const release = await limit.acquire({ holder: 'a' });
     const gone = new AbortController();
@@ -207,7 +207,7 @@ describe('making room', () => {
   beforeEach(() => void jest.useFakeTimers({ doNotFake: ['setImmediate'] }));
   afterEach(() => void jest.useRealTimers());
 
-  /** Lets requests wait for the milliseconds, then makes room. @returns whose wait has ended, and how */
+  /** Lets requests wait for these milliseconds, then makes room. @returns the ended waits with their outcomes */
   async function makeRoom(limit: ConcurrencyLimit, requests: PermitRequest[], milliseconds = 0) {
     const ended: string[] = [];
     for (const request of requests) {
@@ -233,7 +233,7 @@ describe('making room', () => {
     return { limit, releases, evicted: () => all.map(({ state }) => state.isEvicted) };
   }
 
-  it('evicts the slowest of slow work, also the only one of its holder', async () => {
+  it('evicts the slowest of slow work, even the only one of its holder', async () => {
     const { limit, evicted } = await full([work('a', 50), work('b', 20), work('c', 300)]);
 
     expect(await makeRoom(limit, [work('d').request])).toEqual(['d']);
@@ -261,7 +261,7 @@ describe('making room', () => {
     expect(evicted()).toEqual(all.map(() => false));
   });
 
-  it('evicts the slowest work of another holder of the same group, if that is slow in all', async () => {
+  it('evicts the slowest work of another holder of the same group, if that holder is slow in total', async () => {
     const { limit, evicted } = await full([work('a', 50, 'key'), work('b', 40, 'key')]);
 
     expect(await makeRoom(limit, [work('c', 0, 'key').request])).toEqual(['c']);
@@ -278,7 +278,7 @@ describe('making room', () => {
     expect(all.map(({ state }) => state.isEvicted)).toEqual([false, true]);
   });
 
-  it('evicts no work that is as fast as it must be, for as long as each has one', async () => {
+  it('evicts no work above the minimum speed while each holder has a permit', async () => {
     const { limit, evicted } = await full([work('a', 100), work('b', 200)]);
 
     expect(await makeRoom(limit, [work('c').request], 29_000)).toEqual([]);
@@ -296,7 +296,7 @@ describe('making room', () => {
     expect(evicted()).toEqual([false, true, false, false]);
   });
 
-  it('evicts the oldest of work whose speed is not known', async () => {
+  it('evicts the oldest work of unknown speed', async () => {
     const { limit, evicted } = await full([work('a'), work('a')]);
 
     expect(await makeRoom(limit, [work('b').request], 5_000)).toEqual(['b']);
@@ -319,7 +319,7 @@ describe('making room', () => {
     expect(await makeRoom(limit, [{ holder: 'b' }], 5_000)).toEqual([]);
   });
 
-  it('evicts for another group also when each holder of the largest group has one permit', async () => {
+  it('evicts for another group even if each holder of the largest group has one permit', async () => {
     const partners = ['a', 'b', 'c', 'd'].map((name, at) => work(`key 1 ${name}`, 400 - at, 'key 1'));
     const { limit, evicted } = await full(partners);
 
@@ -327,7 +327,7 @@ describe('making room', () => {
     expect(evicted()).toEqual([false, false, false, true]);
   });
 
-  it('evicts, in the largest group, from its largest holder', async () => {
+  it('evicts from the largest holder in the largest group', async () => {
     const { limit, evicted } = await full([
       work('key 1 a', 100, 'key 1'),
       work('key 1 b', 200, 'key 1'),
@@ -339,13 +339,13 @@ describe('making room', () => {
     expect(evicted()).toEqual([false, true, false, false]);
   });
 
-  it('does not evict fast work for another holder of a group that has each of its permits under another one', async () => {
+  it('does not evict fast work for another holder of a group whose permits all have different holders', async () => {
     const { limit } = await full([work('key 1 a', 100, 'key 1'), work('key 1 b', 100, 'key 1')]);
 
     expect(await makeRoom(limit, [work('key 1 c', 0, 'key 1').request], 5_000)).toEqual([]);
   });
 
-  it('ignores the release of work that was evicted', async () => {
+  it('ignores the release of evicted work', async () => {
     const { limit, releases } = await full([work('a', 1), work('b')]);
     await makeRoom(limit, [work('c').request]);
     releases[0]!();
@@ -353,7 +353,7 @@ describe('making room', () => {
     expect(limit.use().active).toBe(2);
   });
 
-  it('refuses what has waited for too long, here and elsewhere, and what must not wait any longer', async () => {
+  it('rejects requests that have waited for too long, here and elsewhere, and requests that must not wait any longer', async () => {
     const { limit } = await full([work('a')]);
     const gone = { ...work('gone').request, refusal: unauthorized };
 
@@ -366,7 +366,7 @@ describe('making room', () => {
   });
 });
 
-it('exceeds neither limit nor share, and leaves no permit unused that a waiter may have, whatever happens', async () => {
+it('exceeds neither limit nor share, and leaves no permit unused that a waiter may have, for any sequence of requests', async () => {
   const step = fc.oneof(
     fc.record({
       acquire: fc.constantFrom('a', 'b', 'c', 'd'),

@@ -39,7 +39,7 @@ describe('copyFolder', () => {
     expect(await countFiles(to)).toEqual({ files: 2, bytes: 6 + 3 * 1024 * 1024 });
   });
 
-  it('leaves out what it is told to, and files that are removed meanwhile', async () => {
+  it('omits excluded files, and files that are removed meanwhile', async () => {
     const folder = makeFolder();
     const to = join(createTestFolder(), 'copy');
     const isCopied = (path: string) => {

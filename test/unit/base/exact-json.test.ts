@@ -32,7 +32,7 @@ describe('exactNumber', () => {
     );
   });
 
-  it('is a JavaScript number where that has all digits', () => {
+  it('is a JavaScript number if that has all digits', () => {
     expect(exactNumber('189.9000')).toBe(189.9);
   });
 });

@@ -56,7 +56,7 @@ it('never starts a run before the last one has ended', async () => {
   expect(most).toBe(1);
 });
 
-it('reports what a run throws and keeps running', async () => {
+it('reports thrown errors and keeps running', async () => {
   const { errors, ended } = start((count) => {
     if (count === 1) throw new Error('the first one');
   });
@@ -85,7 +85,7 @@ it('can be stopped twice', async () => {
 
 const anHour = 3600_000;
 
-it('runs again at once when it is woken, also when that comes during a run', async () => {
+it('runs again at once when it is woken, also during a run', async () => {
   const { ended } = start((count) => count === 2 && task!.wake(), true, { milliseconds: anHour });
   const third = ended(3);
 
@@ -94,7 +94,7 @@ it('runs again at once when it is woken, also when that comes during a run', asy
   await third;
 });
 
-it('has a pause of its own after a failure', async () => {
+it('has a separate pause after a failure', async () => {
   const pauses = { milliseconds: anHour, millisecondsAfterFailure: 5 };
   const { ended } = start(() => Promise.reject(new Error('each time')), true, pauses);
 

@@ -67,7 +67,7 @@ describe('requirePublicHost', () => {
     'https://[::1]/',
     'https://[::ffff:127.0.0.1]/',
     'https://169.254.169.254/latest/meta-data',
-  ])('refuses a private address in any notation: %s', (url) => {
+  ])('rejects a private address in any notation: %s', (url) => {
     expect(() => requirePublicHost(new URL(url))).toThrow(PrivateAddressError);
   });
 
@@ -97,12 +97,12 @@ describe('lookUpPublic', () => {
     }),
   );
 
-  it.each(['here.test', 'half.test'])('refuses a name with a loopback address: %s', async (name) => {
+  it.each(['here.test', 'half.test'])('rejects a name with a loopback address: %s', async (name) => {
     expect(await lookUp(name, true)).toBeInstanceOf(PrivateAddressError);
     expect(await lookUp(name, false)).toBeInstanceOf(PrivateAddressError);
   });
 
-  it('returns one address or all of them, as Node asks for', async () => {
+  it('returns one address or all of them, as Node requests', async () => {
     const all = [
       { address: v4, family: 4 },
       { address: v6, family: 6 },
@@ -120,7 +120,7 @@ describe('lookUpPublic', () => {
     expect(await lookUp(name, true)).toMatchObject({ code });
   });
 
-  it('occupies no thread of the pool that resolves other names, while name servers are silent', async () => {
+  it('occupies no thread of the pool that resolves other names, while name servers do not respond', async () => {
     const silent = Array.from({ length: 8 }, () => lookUp('dead.test', true));
 
     expect(await systemLookUp('localhost')).toMatchObject({ family: expect.any(Number) });

@@ -3,7 +3,7 @@ import { generateSecretsKey, isSecretsKeyList, SecretBox } from '../../../src/ba
 const [key, older] = [generateSecretsKey(), generateSecretsKey()];
 
 describe('a secret box', () => {
-  it('opens what it has sealed, which is different each time and shows nothing', () => {
+  it('opens sealed values, which are different each time and reveal nothing', () => {
     const box = new SecretBox(key);
     const sealed = box.seal('påsswörd', 'https://a.example');
 

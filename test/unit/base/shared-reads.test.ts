@@ -1,6 +1,6 @@
 import { createSharedReads } from '../../../src/base/concurrency/shared-reads';
 
-/** A read that ends when the test says so. */
+/** A read that ends when the test resolves it. */
 function heldReads() {
   const ends: { resolve: (value: string) => void; reject: (error: Error) => void }[] = [];
   const read = () => new Promise<string>((resolve, reject) => ends.push({ resolve, reject }));
@@ -9,7 +9,7 @@ function heldReads() {
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 
-it('begins a read at once if none of the same is in progress', () => {
+it('starts a read at once if no equal one is in progress', () => {
   const { ends, read } = heldReads();
   const share = createSharedReads<string>();
   void share('a', read);
@@ -18,7 +18,7 @@ it('begins a read at once if none of the same is in progress', () => {
   expect(ends).toHaveLength(2);
 });
 
-it('gives requests that came during a read the result of one read that began after they came', async () => {
+it('gives requests that arrive during a read the result of one read that started after their arrival', async () => {
   const { ends, read } = heldReads();
   const share = createSharedReads<string>();
   const first = share('a', read);
@@ -37,7 +37,7 @@ it('gives requests that came during a read the result of one read that began aft
   expect(await last).toBe('newest');
 });
 
-it('throws the error of a read only to those who share it', async () => {
+it('throws the error of a read only to the requests that share it', async () => {
   const { ends, read } = heldReads();
   const share = createSharedReads<string>();
   const first = share('a', read);
@@ -50,7 +50,7 @@ it('throws the error of a read only to those who share it', async () => {
   expect(await second).toBe('found');
 });
 
-it('begins a new read after the last one has ended', async () => {
+it('starts a new read after the last one has ended', async () => {
   const { ends, read } = heldReads();
   const share = createSharedReads<string>();
   const first = share('a', read);

@@ -4,7 +4,7 @@ import { eventually } from '../../support/harness';
 
 const pace = { bytesMin: 10, milliseconds: 100 };
 
-/** The other side of a connection, as a test wants it, and how often it was looked at or given up. */
+/** A simulated peer, with counts of readings and aborts. */
 function watch(other: Partial<Peer>) {
   const seen = { looks: 0, givenUp: 0 };
   const end = detectStall(
@@ -55,7 +55,7 @@ describe('the stall detector', () => {
   it.each<[string, Partial<Peer>, boolean]>([
     ['when the other side is gone', { isGone: () => true }, false],
     ['when it is told to', {}, true],
-  ])('ends %s', async (_when, other, isTold) => {
+  ])('stops %s', async (_when, other, isTold) => {
     const { seen, end } = watch(other);
     await eventually('it was looked at', () => seen.looks > 0);
     if (isTold) end();

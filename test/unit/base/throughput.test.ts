@@ -2,7 +2,7 @@ import { Throughput } from '../../../src/base/concurrency/throughput';
 import { eventually } from '../../support/harness';
 
 describe('Throughput', () => {
-  /** Measures a peer that gives each of these readings once; null: it is not awaited. */
+  /** Measures a peer with these readings, one per sample; null: not awaited. */
   function measure(readings: (number | null)[]) {
     let reads = 0;
     const peer = {

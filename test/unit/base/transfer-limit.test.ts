@@ -4,7 +4,7 @@ import { TransferEvicted, TransferLimit, transferRules } from '../../../src/base
 
 const limit = (capacity: number, maxPerHolder?: number) =>
   new TransferLimit({ capacity, maxPerHolder, what: 'downloads' });
-/** A client that is awaited, and neither sends nor takes anything. */
+/** A client that is awaited, but neither sends nor reads anything. */
 const client = { bytes: () => 0, isAwaited: () => true, isGone: () => false };
 const of = (holder: string) => ({ holder, client });
 const openStream = () => Promise.resolve(new Readable({ read: () => undefined }));
@@ -15,7 +15,7 @@ describe('TransferLimit', () => {
   beforeEach(() => void Object.assign(transferRules, { lookMilliseconds: 2, patienceMilliseconds: 4 }));
   afterEach(() => void Object.assign(transferRules, normal));
 
-  it('lets a stream wait until another one is closed', async () => {
+  it('makes a stream wait until another one is closed', async () => {
     const downloads = limit(1);
     const stream = await downloads.open(of('a'), openStream);
     const next = downloads.open(of('a'), openStream);
@@ -25,7 +25,7 @@ describe('TransferLimit', () => {
     expect((await next).destroyed).toBe(false);
   });
 
-  it('refuses what has waited for too long', async () => {
+  it('rejects requests that have waited for too long', async () => {
     transferRules.waitMilliseconds = 20;
     const downloads = limit(1);
     await downloads.open(of('a'), openStream);
@@ -51,7 +51,7 @@ describe('TransferLimit', () => {
     await downloads.open(of('a'), openStream);
   });
 
-  it('destroys the stream that is evicted, with an error that says so', async () => {
+  it('destroys an evicted stream with an error that reports the eviction', async () => {
     const downloads = limit(2, 2);
     const [evicted, other] = [
       await downloads.open(of('a'), openStream),
@@ -65,7 +65,7 @@ describe('TransferLimit', () => {
     expect(other.destroyed).toBe(false);
   });
 
-  it('refuses a stream that is evicted before it is open, and destroys it then', async () => {
+  it('rejects a stream that is evicted before it is open, and destroys it then', async () => {
     const downloads = limit(2, 2);
     const opening: ((stream: Readable) => void)[] = [];
     const openLate = () => new Promise<Readable>((resolve) => opening.push(resolve));

@@ -8,7 +8,7 @@ const pages = ['README.md', ...docs.filter((path) => path.endsWith('.md')).map((
 const read = (path: string) => readFileSync(join(project, path), 'utf8');
 const targets = new Set(Array.from(read('Makefile').matchAll(/^([a-z-]+):/gm), ([, target]) => target!));
 
-/** The code of a page: blocks, and pieces within a line. */
+/** The code of a page: blocks, and inline code. */
 function codeOf(page: string): string[] {
   return Array.from(read(page).matchAll(/^```\w*\n(.*?)^```|`([^`\n]+)`/gms), ([, block, piece]) => {
     return block ?? piece!;

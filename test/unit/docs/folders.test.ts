@@ -20,7 +20,7 @@ describe('the map of the folders in the README', () => {
     expect([...folders, ...files].sort()).toEqual(readdirSync(join(project, 'src')).sort());
   });
 
-  it.each(foldersOf('src'))('names the rooms of %s', (folder) => {
+  it.each(foldersOf('src'))('names the subfolders of %s', (folder) => {
     const line = new RegExp(`^ {2}${folder}/ +(.*)$`, 'm').exec(sources)![1]!;
     const described = Array.from(line.matchAll(/\b([a-z-]+)\//g), ([, name]) => name!);
 

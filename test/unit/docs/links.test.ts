@@ -16,20 +16,20 @@ interface Link {
   target: string;
 }
 
-/** The text of a page without its code, in which nothing is a link or a heading. */
+/** The text of a page without its code, which contains no links or headings. */
 function readProse(page: string): string {
   return readFileSync(join(project, page), 'utf8')
     .replaceAll(/^(```+).*?^\1$/gms, '')
     .replaceAll(/`[^`\n]+`/g, (code) => code.replaceAll(/[[\]()#]/g, ' '));
 }
 
-/** The links of a page that lead to files of this repository. */
+/** The links of a page to files of this repository. */
 function localLinks(page: string): Link[] {
   const targets = Array.from(readProse(page).matchAll(/\]\(([^)\s]+)\)/g), ([, target]) => target!);
   return targets.filter((target) => !/^(https?|mailto):/.test(target)).map((target) => ({ page, target }));
 }
 
-/** The anchors that GitHub gives to the headings of a page. */
+/** The anchors that GitHub assigns to the headings of a page. */
 function anchorsOf(page: string): Set<string> {
   const text = readFileSync(join(project, page), 'utf8').replaceAll(/^(```+).*?^\1$/gms, '');
   const anchors = new Set<string>();
@@ -43,7 +43,7 @@ function anchorsOf(page: string): Set<string> {
   return anchors;
 }
 
-/** The file that a link leads to, from the root of the repository, and its anchor. */
+/** The target file of a link, relative to the root of the repository, and its anchor. */
 function resolveLink({ page, target }: Link): { file: string; anchor: string | undefined } {
   const [path, anchor] = target.split('#') as [string, string?];
   const file = path ? relative(project, resolve(project, dirname(page), decodeURI(path))) : page;

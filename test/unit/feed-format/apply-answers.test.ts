@@ -46,7 +46,7 @@ describe('applyAnswers', () => {
     ['an unknown choice', [1, ''], [2]],
     ['an empty value', [0, ''], [0]],
     ['a blank value', [0, ' \t'], [0]],
-  ])('makes no format of %s', (_, value, price) => {
+  ])('returns no format for %s', (_, value, price) => {
     expect(answered(value, ...price)).toBeNull();
   });
 });

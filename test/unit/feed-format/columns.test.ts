@@ -51,13 +51,13 @@ describe('the feed profile agrees with the transform for any text:', () => {
         .filter(({ field }) => field === name)
         .map(({ code }) => code),
     );
-    // Needs a second row.
+    // Requires a second row.
     if (name === 'sku') raised.push('duplicate_sku');
 
     expect([...new Set(raised)].sort()).toEqual([...column(name).codes].sort());
   });
 
-  it('a price is valid exactly if it matches the grammar, unless its code or size is invalid', () => {
+  it('a price is valid only if it matches the grammar, unless its code or size is invalid', () => {
     const grammar = new RegExp(column('price').grammar!);
     fc.assert(
       fc.property(fc.oneof(price, fc.string({ unit: 'binary', maxLength: 12 })), (cell) => {

@@ -13,7 +13,7 @@ describe('an active currency', () => {
   });
 });
 
-describe('a code that is no active currency', () => {
+describe('a code that is not an active currency', () => {
   it.each(['ANG', 'BGN', 'CUC', 'HRK', 'SLL', 'ZWL', 'VEF', 'BYR', 'LTL', 'MRO', 'STD', 'DEM'])(
     'includes the withdrawn %s',
     (code) => {
@@ -22,7 +22,7 @@ describe('a code that is no active currency', () => {
   );
 
   it.each(['XXX', 'XTS', 'XAU', 'XAG', 'XPT', 'XPD', 'XDR', 'XSU', 'XUA', 'XBA', 'XBB', 'XBC', 'XBD'])(
-    'includes %s, which is no money',
+    'includes %s, which is not money',
     (code) => {
       expect(isActiveCurrency(code)).toBe(false);
     },
@@ -33,9 +33,9 @@ describe('a code that is no active currency', () => {
   });
 });
 
-it('the list differs from that of the platform by known codes only', () => {
+it("the list differs from the platform's list by known codes only", () => {
   const platform = new Set(Intl.supportedValuesOf('currency'));
-  /** Funds, and codes that a platform's list may not have yet. */
+  /** Funds, and codes that a platform's list may still lack. */
   const onlyHere = [
     'BOV',
     'CHE',

@@ -43,7 +43,7 @@ describe('detectEncoding', () => {
     ['control characters', Buffer.from([0x41, 0x00, 0x01, 0xfe, 0x02]), null],
     ['Greek, which no format reads', encode('κωδικός;όνομα\n1;σκηνή για δύο άτομα\n', 'windows-1253'), null],
     ['Thai, which no format reads', encode('รหัสสินค้า;ชื่อสินค้า\n1;เต็นท์สองคน\n', 'windows-874'), null],
-  ])('is certain of an encoding by its byte order mark, and not without: %s', (_, bytes, encoding) => {
+  ])('is certain of an encoding by its byte order mark, and not without one: %s', (_, bytes, encoding) => {
     const found = detectEncoding(bytes);
 
     if (encoding === null) expect(found.confidence).toBeLessThan(0.9);
@@ -76,7 +76,7 @@ describe('detectFormat', () => {
     });
   });
 
-  it('takes a line with a delimiter off as an upload does, so that both find the same header row', () => {
+  it('skips a line with a delimiter as an upload does, so that both find the same header row', () => {
     const stated = fc.constantFrom(',', ';', '\t', '|', ':', ' ', '"', '^', '§', '');
     const line = fc
       .record({ before: fc.constantFrom('', '"'), word: fc.constantFrom('sep=', 'SEP='), stated })
@@ -98,11 +98,11 @@ describe('detectFormat', () => {
     );
   });
 
-  it('names no header that occurs twice', () => {
+  it('maps no header that occurs twice', () => {
     expect(detect('SKU;Name;Name\n1;a;b\n')).toMatchObject({ draft: null, doubts: [], definition: null });
   });
 
-  it('lists words that mean nothing, and words for the availability', () => {
+  it('lists words for empty values, and words for the availability', () => {
     expect(
       detect('SKU;Name;Preis (EUR);Verfügbarkeit\n1;a;1,50;Auf Lager\n2;b;k.A.;vergriffen\n').definition,
     ).toMatchObject({
@@ -119,7 +119,7 @@ describe('detectFormat', () => {
   );
 });
 
-/** Finds what a file with these columns is in doubt about, and which headers are known. */
+/** Returns the doubts about a file with these columns, and the known headers. */
 const doubtsOf = (header: string, ...rows: string[]) => {
   const { draft, doubts, definition } = detect([header, ...rows, ''].join('\n'));
   expect(definition === null).toBe(draft === null || doubts.length > 0);
@@ -132,7 +132,7 @@ const doubtsOf = (header: string, ...rows: string[]) => {
 const headerOf = (draft: ReturnType<typeof detect>['draft'], column: string) =>
   draft?.columns[column]?.from?.[0];
 
-describe('detectFormat, where the file does not tell:', () => {
+describe('detectFormat has a doubt about', () => {
   it.each([
     [
       'Item code,Item name,Cost,RRP in EUR',
@@ -175,7 +175,7 @@ describe('detectFormat, where the file does not tell:', () => {
       ['P-1, "Sun milk, 8 oz", 6.68', 'P-2, "Wrench set", 10.00'],
       'quote quotes_in_cells',
     ],
-  ])('cells of %j that would be loaded with marks', (header, rows, doubt) => {
+  ])('cells of %j that would be loaded with quotes', (header, rows, doubt) => {
     const { draft, about } = doubtsOf(header, ...rows);
 
     expect(about).toEqual([doubt]);
@@ -197,7 +197,7 @@ describe('detectFormat, where the file does not tell:', () => {
     expect(about.map((each) => each.split(' ')[0])).toEqual(subjects);
   });
 
-  it('offers each column that may have the price, never one with costs, and to leave it out', () => {
+  it('offers each column that may contain the price, no column with costs, and to omit the price', () => {
     const { labels } = doubtsOf('SKU,Name,Cost,RRP,MSRP', 'A,a,1.00,5.00,6.00');
 
     expect(labels.slice(-3)).toEqual(['The price is "RRP"', 'The price is "MSRP"', 'Leave the price out']);
@@ -239,7 +239,7 @@ describe('detectFormat, where the file does not tell:', () => {
     }
   });
 
-  it('takes no decimal comma for a built-in format because of other columns', () => {
+  it('uses no decimal comma for a built-in format because of other columns', () => {
     const { definition } = detect(
       'id,title,price,availability,size\nA,a,5 EUR,in_stock,"1,5"\nB,b,7 EUR,in_stock,"2,5"\n',
     );
@@ -248,13 +248,13 @@ describe('detectFormat, where the file does not tell:', () => {
     expect(definition?.columns.price?.from).toContain('price');
   });
 
-  it('tells what each choice of a decimal separator means', () => {
+  it('explains each choice of a decimal separator', () => {
     const { labels } = doubtsOf('sku,product_name,price', 'A,a,"1,125"');
 
     expect(labels).toEqual(['1,125 means 1125', '1,125 means 1.125']);
   });
 
-  it('reads no price in another way than it was written, whatever the prices', () => {
+  it('reads no price with another value than it was written with, for any prices', () => {
     const price = fc.record({
       amount: fc.oneof(fc.nat(3_000), fc.nat(9_999_999)),
       decimals: fc.constantFrom(0, 1, 2, 3, 3, 4),
@@ -349,7 +349,7 @@ describe('detectFormat, where the file does not tell:', () => {
     ['SKU code,Title,Price EUR,Price', 'A,Lamp,5.00,6.00', ['currency', 'price'], isEuro],
     ['SKU code,Title,Price EUR,Price,currency', 'A,Lamp,5.00,6.00,', ['currency', 'price'], isEuro],
     ['SKU code,Title,Price,currency', 'A,Lamp,5.00,', ['currency'], { from: ['currency'] }],
-  ])('keeps the currency of %j and %j whatever is in doubt', (header, row, about, currency) => {
+  ])('keeps the currency of %j and %j with any doubts', (header, row, about, currency) => {
     const { draft, doubts } = detect(`${header}\n${row}\n`);
     const answer = (format: unknown, { changes, valuePointer }: DoubtChoice) =>
       [changes, ...(valuePointer === null ? [] : [patchAt(valuePointer, 'CHF')])].reduce(
@@ -367,7 +367,7 @@ describe('detectFormat, where the file does not tell:', () => {
     expect(formats.flatMap(definitionFaults)).toEqual([]);
   });
 
-  it('says which prices are without a currency, if only some are', () => {
+  it('lists the prices without a currency, if only some have none', () => {
     const messages = (text: string) => detect(text).doubts.map(({ message }) => message);
 
     expect(messages('SKU code,Title,Price EUR,Price\nA,Lamp,5.00,6.00\n')[0]).toBe(

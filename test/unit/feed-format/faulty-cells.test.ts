@@ -28,7 +28,7 @@ const formats: Record<string, ReadDefinition> = {
   },
 };
 
-/** Reads a file of one row as a run does. @returns the codes of its errors, and the positions of the cells at fault */
+/** Reads a file of one row as a run does. @returns the codes of its errors, and the positions of the faulty cells */
 async function issuesOf(row: string[], mode: LoadMode, definition: ReadDefinition) {
   const bytes = Buffer.from(`${names.join()}\n${recordText(row, ',')}\n`);
   const header = readHeader(bytes, definition, mode);
@@ -50,32 +50,35 @@ async function issuesOf(row: string[], mode: LoadMode, definition: ReadDefinitio
 }
 
 describe('faultyCells', () => {
-  it.each(Object.keys(formats))('finds the cells that the issues of a run name, format: %s', async (name) => {
-    const definition = formats[name]!;
-    const columns = cellsOfColumns(names, definition);
-    const text = fc.constantFrom(
-      'A',
-      '',
-      ' ',
-      '-',
-      '9.90',
-      '9,90',
-      'x',
-      'EUR',
-      'USD 5',
-      '\0',
-      'a'.repeat(256),
-    );
-    const row = fc
-      .array(text, { minLength: 2, maxLength: 7 })
-      .filter((cells) => cells.join('').trim() !== '');
-    await fc.assert(
-      fc.asyncProperty(row, fc.constantFrom<LoadMode>('upsert', 'update'), async (cells, mode) => {
-        const { codes, positions } = await issuesOf(cells, mode, definition);
-        const reading = { width: names.length, columns, mode, definition };
-        expect(faultyCells(codes, cells, reading)).toEqual(positions);
-      }),
-      casesFor('cells at fault', 500),
-    );
-  });
+  it.each(Object.keys(formats))(
+    'finds the cells that the issues of a run name, with the format: %s',
+    async (name) => {
+      const definition = formats[name]!;
+      const columns = cellsOfColumns(names, definition);
+      const text = fc.constantFrom(
+        'A',
+        '',
+        ' ',
+        '-',
+        '9.90',
+        '9,90',
+        'x',
+        'EUR',
+        'USD 5',
+        '\0',
+        'a'.repeat(256),
+      );
+      const row = fc
+        .array(text, { minLength: 2, maxLength: 7 })
+        .filter((cells) => cells.join('').trim() !== '');
+      await fc.assert(
+        fc.asyncProperty(row, fc.constantFrom<LoadMode>('upsert', 'update'), async (cells, mode) => {
+          const { codes, positions } = await issuesOf(cells, mode, definition);
+          const reading = { width: names.length, columns, mode, definition };
+          expect(faultyCells(codes, cells, reading)).toEqual(positions);
+        }),
+        casesFor('cells at fault', 500),
+      );
+    },
+  );
 });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { mendedFile, NotRejects, RejectsReader } from '../../../src/feed-format/write/mended-feed';
 import { casesFor } from '../../support/fuzz';
 
-/** Reads a file that comes in pieces. */
+/** Reads a file in chunks. */
 function read(text: string, pieceLength = Infinity, formatName: string | null = 'f') {
   const reader = new RejectsReader(formatName);
   const rows: string[][] = [];
@@ -17,7 +17,7 @@ describe('mendedFile', () => {
     .array(fc.constantFrom('a', '"', ',', ';', '\t', '|', '\n', '\r', ' ', 'é'), { maxLength: 6 })
     .map((parts) => parts.join(''));
 
-  it('is read as it was written, in pieces of any length', () => {
+  it('is read as it was written, in chunks of any size', () => {
     const file = fc.record({
       delimiter: fc.constantFrom(',' as const, ';' as const, '\t' as const, '|' as const),
       skippedLines: fc.integer({ min: 0, max: 3 }),
@@ -37,7 +37,7 @@ describe('mendedFile', () => {
     );
   });
 
-  it('loads a row that had lost, and leaves out cells that were emptied because they were too many', () => {
+  it('loads a superseded row, and omits emptied cells beyond the last column', () => {
     const { head, rows } = read(
       '_line,_codes,_messages,_line,_codes,_messages,sku\n2,duplicate_sku,x,2,superseded_row,y,A,,\n3,duplicate_sku unknown_sku,x,3,,,B\n',
     );
@@ -52,7 +52,7 @@ describe('mendedFile', () => {
 });
 
 describe('RejectsReader', () => {
-  it('leaves out a byte order mark at the beginning only', () => {
+  it('removes a byte order mark at the beginning only', () => {
     for (const mark of ['', '\ufeff']) {
       const { head, rows } = read(`${mark}_line,_codes,_messages,\ufeffsku\n2,missing_required,x,\ufeffA\n`);
       expect([head.header[3], rows[0]![3]]).toEqual(['\ufeffsku', '\ufeffA']);
@@ -66,7 +66,7 @@ describe('RejectsReader', () => {
     '_line',
     '_line,sku\n1,A\n',
     '_lines,_codes,_messages\n',
-  ])('refuses another file: %j', (text) => {
+  ])('rejects another file: %j', (text) => {
     for (const pieceLength of [1, Infinity]) expect(() => read(text, pieceLength)).toThrow(NotRejects);
   });
 });

@@ -16,7 +16,7 @@ describe('Cache-Control of a request', () => {
     ['max-age', Infinity],
     ['max-age=a', Infinity],
     ['no-store, only-if-cached, no-cacheable', Infinity],
-  ])('%j allows for %p seconds', (header, seconds) => {
+  ])('%j allows an age of %p seconds', (header, seconds) => {
     expect(ageSecondsMaxOf({ 'Cache-Control': header })).toBe(seconds);
   });
 });

@@ -28,7 +28,7 @@ const segment = fc.oneof(
   fc.constantFrom('', 'products', 'feeds', 'upload', 'JV00001', '*', '%2F', '%25', '%C3%A4', '.json', 'x{y}'),
   fc.string({ maxLength: 6 }).map((text) => encodeURIComponent(text.replace(/[^ -~]/g, ''))),
 );
-/** Paths of the document with something in the places of their parameters, and paths that resemble them. */
+/** Paths of the document with values for their parameters, and similar paths. */
 const path = fc.oneof(
   fc
     .tuple(fc.constantFrom(...templates), fc.array(segment, { minLength: 2, maxLength: 2 }))
@@ -55,7 +55,7 @@ it('finds the operation and the path parameters of openapi-backend for any metho
   );
 });
 
-it('lists the allowed methods of a path: none of an unknown one', () => {
+it('lists the allowed methods of a path: none for an unknown one', () => {
   expect(find('PATCH', '/products/PR00001')).toBeUndefined();
   expect(openApi.allowedMethods('/products/PR00001')).toEqual(['GET', 'HEAD']);
   expect(openApi.allowedMethods('/nothing/here')).toEqual([]);

@@ -13,7 +13,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['respond-async=no, respond-async'],
     ['xrespond-async'],
     ['"respond-async"'],
-  ])('does not ask for an asynchronous response: %s', (header) => {
+  ])('requests no asynchronous response: %s', (header) => {
     expect(parsePrefer(header)).toEqual({ respondAsync: false, isStrict: false });
   });
 
@@ -26,7 +26,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['note="x, y", respond-async'],
     ['note="x \\" y" , , respond-async;a="b;c"'],
     [' \t respond-async\t, note'],
-  ])('asks for an asynchronous response: %s', (header) => {
+  ])('requests an asynchronous response: %s', (header) => {
     expect(parsePrefer(header)).toEqual({ respondAsync: true, isStrict: false });
   });
 
@@ -38,7 +38,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['wait=10;note="x", wait=20', 10],
     ['note="wait=5, wait=6", wait=7', 7],
     ['wait=000000010', 10],
-  ])('names the seconds to wait: %s', (header, wait) => {
+  ])('returns the seconds to wait: %s', (header, wait) => {
     expect(parsePrefer(header)).toEqual({ respondAsync: false, isStrict: false, wait });
   });
 
@@ -52,7 +52,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['note="wait=5"'],
     ['note; wait=5'],
     ['wait=soon, wait=5'],
-  ])('names no seconds to wait: %s', (header) => {
+  ])('returns no seconds to wait: %s', (header) => {
     expect(parsePrefer(header).wait).toBeUndefined();
   });
 
@@ -61,7 +61,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['Handling = "strict"'],
     ['respond-async, handling=strict; x=1'],
     ['wait=1,handling=strict'],
-  ])('asks for errors instead of ignored parameters: %s', (header) => {
+  ])('requests errors for unknown parameters: %s', (header) => {
     expect(parsePrefer(header).isStrict).toBe(true);
   });
 
@@ -71,7 +71,7 @@ describe('the header Prefer (RFC 7240)', () => {
     ['handling=Strict'],
     ['handling=lenient, handling=strict'],
     ['note="handling=strict"'],
-  ])('leaves unknown parameters ignored: %s', (header) => {
+  ])('ignores unknown parameters: %s', (header) => {
     expect(parsePrefer(header).isStrict).toBe(false);
   });
 });

@@ -58,7 +58,7 @@ describe('a measurement beside a limit', () => {
     expect(evaluate({ ...reRun, target: { kind: 'at most', value: 1.9 } }).met).toBe(false);
   });
 
-  it('with a lower bound is judged the other way round', () => {
+  it('with a lower bound is judged in reverse', () => {
     expect(evaluate(throughput).met).toBe(true);
     expect(evaluate({ ...throughput, target: { kind: 'at least', value: 1 } }).met).toBe(false);
   });

@@ -14,7 +14,7 @@ const take = (endpointIds: number[]) => endpointIds.map((id) => slots.take(id));
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at + 1);
 const passSecond = () => (now += slowDeliveryMilliseconds);
 
-it('gives the slot of a delivery that lasts for a second to others', () => {
+it('releases the slot of a delivery after a second', () => {
   take(upTo(concurrentDeliveries));
   expect(slots.free()).toMatchObject({ max: 0, slowMax: concurrentSlowDeliveries });
 
@@ -26,7 +26,7 @@ it('gives the slot of a delivery that lasts for a second to others', () => {
   });
 });
 
-it('keeps all slots free of endpoints whose last delivery was slow', () => {
+it('keeps all slots free from endpoints whose last delivery was slow', () => {
   const leave = take(upTo(concurrentSlowDeliveries));
   passSecond();
   slots.free();
@@ -37,7 +37,7 @@ it('keeps all slots free of endpoints whose last delivery was slow', () => {
   expect(slots.free()).toMatchObject({ max: concurrentDeliveries, slowMax: 0 });
 });
 
-it('has an endpoint count as quick again after a quick delivery', () => {
+it('counts an endpoint as fast again after a fast delivery', () => {
   const [slow] = take([1]);
   passSecond();
   slow!();
@@ -49,13 +49,13 @@ it('has an endpoint count as quick again after a quick delivery', () => {
   expect([...slots.free()!.served]).toEqual([[1, false]]);
 });
 
-it('remembers endpoints in the order of their last turns, the longest ago first', () => {
+it('remembers endpoints in the order of their last deliveries, the oldest first', () => {
   take([1, 2, 3, 1]);
 
   expect([...slots.free()!.served.keys()]).toEqual([2, 3, 1]);
 });
 
-it('bounds what becomes slow by what begins in a second', () => {
+it('bounds slow deliveries by the deliveries that start in a second', () => {
   let inProgress = 0;
   let id = 0;
   // The timeout of a response is 15 s.

@@ -7,25 +7,25 @@ import { project } from '../../../support/harness';
 const file = 'src/base/db/locks.ts';
 
 describe('kinds of advisory locks', () => {
-  it('have a byte of their own each', () => {
+  it('have a unique first byte each', () => {
     const bytes = Object.values(lockKinds);
 
     expect(new Set(bytes).size).toBe(bytes.length);
     expect(bytes.every((byte) => byte > 0 && byte < 256)).toBe(true);
   });
 
-  it('keep what release 1.2.0 and the functions of the schema use', () => {
+  it('keep the numbers of release 1.2.0 and of the functions of the schema', () => {
     expect(lockKinds).toMatchObject({ run: 1, idempotencyKey: 2, partner: 3, withdrawals: 4 });
     expect(lockKeyOf('migration', BigInt(onlyLock.migration))).toBe(0x70636174n);
     expect(lockKeyOf('owner', BigInt(onlyLock.owner))).toBe(0x6f776e72n);
   });
 
-  it('keep what processes that run during an upgrade use', () => {
+  it('keep the numbers of processes that run during an upgrade', () => {
     expect(lockKinds).toMatchObject({ history: 5, reservation: 6, searchIndex: 7, stalePartners: 8 });
     expect(lockKinds).toMatchObject({ attention: 9, formats: 10 });
   });
 
-  it('are described in the order in which a transaction takes them', () => {
+  it('are listed in the order in which a transaction takes them', () => {
     const table = readFileSync(join(project, file), 'utf8').matchAll(/^ \* \| `(\w+)`/gm);
 
     expect(Array.from(table, ([, kind]) => kind)).toEqual(Object.keys(lockKinds));

@@ -6,7 +6,7 @@ import {
 
 const prepare = (number: number) => prepareStatement(`select ${number}, ?`);
 
-it('names a bounded number of texts, each always the same, and with another text where it is replaced', () => {
+it('assigns a bounded number of names, each to one text until it is replaced', () => {
   const first = prepare(0)!;
   for (let number = 1; number < 10 * preparedStatementsMax; number++) {
     const isNamed = prepare(number) !== undefined;

@@ -1,6 +1,6 @@
 import { positioned, sql } from '../../../../src/base/db/sql';
 
-it('numbers the values of a statement in their order', () => {
+it('numbers the values of a statement in order', () => {
   const part = sql`b = ${'two'}`;
   const statement = sql`select ${1} where ${part} and c \\? ${'three'}`;
 

@@ -21,7 +21,7 @@ describe('readPidFile', () => {
     else expect(found).toBeUndefined();
   });
 
-  it('finds none where no server has run', async () => {
+  it('returns none if no server has run', async () => {
     expect(await readPidFile(mkdtempSync(join(tmpdir(), 'cluster-')))).toBeUndefined();
   });
 });

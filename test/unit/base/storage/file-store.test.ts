@@ -14,7 +14,7 @@ async function createStore() {
   return { dataDir, store, unfinished: join(dataDir, 'objects', 'unfinished') };
 }
 
-/** Every file below the folder, by its path in it. */
+/** Every file below the folder, by relative path. */
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
@@ -97,7 +97,7 @@ describe('FileStore', () => {
 
     it('is removed when the body throws before the file is opened', async () => {
       const { store, dataDir } = await createStore();
-      // A busy machine can delay the opening until after the removal, but not at will.
+      // A busy machine can delay the opening until after the removal, but a test cannot force that.
       const { open } = fs;
       const slowOpen = jest.spyOn(fs, 'open').mockImplementation((...args: unknown[]) => {
         setTimeout(() => Reflect.apply(open, fs, args), 50);

@@ -5,7 +5,7 @@ describe('rawFileKey', () => {
     ['Acme Outdoor', 'FD00001', 'feed.csv', 'raw/partners/acme-outdoor/feeds/FD00001/feed.csv'],
     ['Café Müller', 'FD100000', 'Frühling 1.csv', 'raw/partners/cafe-muller/feeds/FD100000/Frühling 1.csv'],
     ['../../etc', 'FD00002', '../../passwd.csv', 'raw/partners/etc/feeds/FD00002/._._passwd.csv'],
-  ])('of partner %j, feed %s and file %j is %s', (partnerName, feedId, fileName, key) => {
+  ])('for partner %j, feed %s and file %j is %s', (partnerName, feedId, fileName, key) => {
     expect(rawFileKey(partnerName, feedId, fileName)).toBe(key);
   });
 

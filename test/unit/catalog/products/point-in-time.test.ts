@@ -16,13 +16,13 @@ describe('parseMicros', () => {
   });
 
   it.each(['0000-01-01T00:00:00Z', '1969-12-31T23:59:59.999999Z', '0001-06-01T00:00:00.5+23:59'])(
-    'takes %s, which is before any history, for its earliest time',
+    'treats %s, which is before any history, as its earliest time',
     (text) => {
       expect(parseMicros(text)).toBe(0);
     },
   );
 
-  it('takes every time of the far future for the same one, which PostgreSQL can read', () => {
+  it('treats all times of the far future as one, which PostgreSQL can read', () => {
     for (const text of ['9999-12-31T23:59:59.999999-23:59', '2300-01-01T00:00:00Z']) {
       expect(formatMicros(parseMicros(text))).toBe('2223-07-06T14:13:20.000000Z');
     }
@@ -30,7 +30,7 @@ describe('parseMicros', () => {
 });
 
 describe('formatMicros', () => {
-  it('writes what parseMicros reads', () => {
+  it('writes the text that parseMicros reads', () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 8_000_000_000_000_000 }), (micros) => {
         const text = formatMicros(micros);

@@ -3,7 +3,7 @@ import { microsPerDay } from '../../../../src/catalog/products/point-in-time';
 import type { PricePeriod } from '../../../../src/catalog/products/prices.repository';
 import { pricesOf } from '../../../../src/catalog/products/product-prices';
 
-/** A price, or a gap, from a day on. */
+/** A price, or a gap, from this day on. */
 interface Step {
   day: number;
   price: string | null;
@@ -11,7 +11,7 @@ interface Step {
   isWithdrawn?: boolean;
 }
 
-/** The states of a product whose history begins with the first step; times are days from an arbitrary one on. */
+/** The states of a product whose history starts with the first step; times are days from an arbitrary one on. */
 function statesOf(steps: readonly Step[], endDay: number | null = null): PricePeriod[] {
   return steps.map(({ day, price, currency = 'EUR', isWithdrawn = false }, at) => {
     const end = steps[at + 1]?.day ?? endDay;
@@ -21,16 +21,16 @@ function statesOf(steps: readonly Step[], endDay: number | null = null): PricePe
   });
 }
 
-/** The lowest price before the current one, with a history that began long ago. */
+/** The lowest price before the current one, with a history that started long ago. */
 const lowestOf = (steps: readonly Step[], days = 30, now = 1_000) =>
   pricesOf(statesOf(steps), days, now * microsPerDay).lowestPrice;
 
 const longAgo = 0;
 
 /*
- * Article 6a of Directive 98/6/EC, which article 2 of Directive (EU) 2019/2161 added, defines the prior price (paragraph 2). The
- * figures are those of the Commission's guidance on it (2021/C 526/02) and of the judgment of the Court of Justice in case
- * C-330/23 (Aldi Süd).
+ * Article 6a of Directive 98/6/EC, added by article 2 of Directive (EU) 2019/2161, defines the prior price (paragraph 2). The
+ * figures are from the Commission's guidance on it (2021/C 526/02) and the judgment of the Court of Justice in case C-330/23
+ * (Aldi Süd).
  */
 describe('the prior price of article 6a', () => {
   it('is the lowest price of 30 days, 100 euros, although the last one was 160 (guidance, section 2.1)', () => {
@@ -65,7 +65,7 @@ describe('the prior price of article 6a', () => {
     expect(lowestOf(steps)).toBe('1.39');
   });
 
-  it('is the only earlier price where it did not change for 30 days', () => {
+  it('is the only earlier price if it did not change for 30 days', () => {
     expect(
       lowestOf([
         { day: longAgo, price: '100' },
@@ -74,7 +74,7 @@ describe('the prior price of article 6a', () => {
     ).toBe('100');
   });
 
-  it('counts a price that was in force when the 30 days began, however early it had begun', () => {
+  it('counts a price that was in force at the start of the 30 days, for any earlier start', () => {
     const lowFor = (end: number) =>
       lowestOf([
         { day: longAgo, price: '50' },
@@ -83,11 +83,11 @@ describe('the prior price of article 6a', () => {
       ]);
 
     expect(lowFor(70.001)).toBe('50');
-    // It ended exactly when they began: it was not in force at any moment of them.
+    // It ended exactly at their start: it was not in force within them.
     expect(lowFor(70)).toBe('100');
   });
 
-  it('of each step of a reduction that grows is that of the step before (paragraph 5 is an option of member states)', () => {
+  it('of each step of a growing reduction is the price of the step before (paragraph 5 is an option of member states)', () => {
     const steps = [
       { day: longAgo, price: '100' },
       { day: 100, price: '80' },
@@ -95,11 +95,11 @@ describe('the prior price of article 6a', () => {
     ];
 
     expect(lowestOf(steps)).toBe('80');
-    // A whole reduction shows the price before its first step with a longer period.
+    // A whole reduction uses the price before its first step with a longer period.
     expect(lowestOf(steps.slice(0, 2))).toBe('100');
   });
 
-  it('can be that of a longer period than 30 days (paragraph 2: not shorter)', () => {
+  it('can be the price of a longer period than 30 days (paragraph 2: not shorter)', () => {
     const steps = [
       { day: longAgo, price: '90' },
       { day: 60, price: '100' },
@@ -110,7 +110,7 @@ describe('the prior price of article 6a', () => {
     expect(lowestOf(steps, 60)).toBe('90');
   });
 
-  it('of a product that is on sale for less than 30 days is the lowest of that time, and is not complete (paragraph 4)', () => {
+  it('of a product that is on sale for less than 30 days is the lowest price of that time, and is not complete (paragraph 4)', () => {
     const prices = pricesOf(
       statesOf([
         { day: 90, price: '100' },
@@ -144,7 +144,7 @@ describe('pricesOf', () => {
     expect(lowestOf([{ day: longAgo, price: '80' }])).toBeNull();
   });
 
-  it('does not count prices in another currency, and none after a change of the currency', () => {
+  it('counts no prices in another currency, and none after a change of the currency', () => {
     expect(
       lowestOf([
         { day: longAgo, price: '100' },
@@ -167,7 +167,7 @@ describe('pricesOf', () => {
     ).toBe('100');
   });
 
-  it('does not count times without a price, or with a price while the product was withdrawn', () => {
+  it('counts no times without a price, or with a price while the product was withdrawn', () => {
     expect(
       lowestOf([
         { day: longAgo, price: '100' },
@@ -179,7 +179,7 @@ describe('pricesOf', () => {
     ).toBe('100');
   });
 
-  it('begins a price with a restoration, so that the same price before the withdrawal counts', () => {
+  it('starts a price with a restoration, so that the same price before the withdrawal counts', () => {
     const steps = [
       { day: longAgo, price: '80' },
       { day: 90, price: '80', isWithdrawn: true },
@@ -192,7 +192,7 @@ describe('pricesOf', () => {
     });
   });
 
-  it('begins no price with a change of another field', () => {
+  it('starts no price with a change of another field', () => {
     const steps = [
       { day: longAgo, price: '100' },
       { day: 100, price: '80' },
@@ -240,7 +240,7 @@ describe('pricesOf', () => {
     expect(lowestOf(steps(['0.1', '0.0999', '0']))).toBe('0');
   });
 
-  it('shows the newest 1,000 changes at most, and considers all of them', () => {
+  it('returns at most the newest 1,000 changes, and considers all of them', () => {
     const steps = Array.from({ length: 1_500 }, (_, at) => ({ day: at / 100, price: String(1 + at) }));
 
     const { changes, lowestPrice } = pricesOf(statesOf(steps), 30, 0);
@@ -250,7 +250,7 @@ describe('pricesOf', () => {
     expect(lowestPrice).toBe('1');
   });
 
-  it('equals a look at every hour of the window, for any history', () => {
+  it('equals a check of every hour of the window, for any history', () => {
     const step = fc.record({
       hours: fc.integer({ min: 1, max: 40 }),
       price: fc.constantFrom('1', '2', '3.5', '10', null),

@@ -6,7 +6,7 @@ import { decode, encode } from 'iconv-lite';
 import { mendFile } from '../../../../src/clients/cli/mend-file';
 import { parseRules, type CellChange, type MendOptions } from '../../../../src/clients/cli/mend-rules';
 
-/** Mends a file that comes in chunks of a size. @returns the mended file and the changes */
+/** Mends a file in chunks of this size. @returns the mended file and the changes */
 async function mend(
   file: string | Buffer,
   options: MendOptions & { delimiter?: string; encoding?: string },
@@ -57,7 +57,7 @@ describe('mendFile', () => {
   });
 
   it.each(['1.299', '12.50', '1,2,3', '12,50 or so', '1.29,00', 'NaN', 'a,b'])(
-    'leaves the price %j, which no rule makes certain',
+    'does not change the price %j, for which no rule is certain',
     async (price) => {
       const file = stringify([['price'], [price]]);
 
@@ -65,20 +65,20 @@ describe('mendFile', () => {
     },
   );
 
-  it('leaves rows that it does not change byte for byte, with their quotes and line ends', async () => {
+  it('keeps unchanged rows byte for byte, with their quotes and line ends', async () => {
     const file = 'a;"b"\r\n"1";x\n\n ; \r\n"2";"y ""z"""\r\n3;"line\r\nbreak"\n4';
 
     expect((await mend(file, { set: ['a=0'] })).text).toBe(file);
     expect((await mend(file, { replace: ['b:x=x;y'] })).text).toBe(file.replace('"1";x', '1;"x;y"'));
   });
 
-  it('names the line on which a row begins', async () => {
+  it('reports the line on which a row begins', async () => {
     const { changes } = await mend('a,b\n\n"1\n2",x\r\n3,x\n', { replace: ['b:x=y'] });
 
     expect(changes.map(({ line }) => line)).toEqual([3, 5]);
   });
 
-  it('leaves rows with too many cells, which have too many beside an added column too', async () => {
+  it('keeps rows with too many cells, which have too many beside an added column too', async () => {
     const { text, changes } = await mend('a,b\n1,2,3\n4\n', { set: ['c=x', 'b=y'] });
 
     expect(text).toBe('a,b,c\n1,2,3,\n4,y,x\n');
@@ -137,11 +137,11 @@ describe('mendFile', () => {
       { trim: true },
       expect.stringMatching(/^The file is not CSV: /) as string,
     ],
-  ])('refuses a file %s', async (_, file, options, message) => {
+  ])('rejects a file %s', async (_, file, options, message) => {
     await expect((async () => mend(file, options))()).rejects.toMatchObject({ exitCode: 2, message });
   });
 
-  it('changes the declared cells and no other, whatever the file is', async () => {
+  it('changes only the declared cells, for any file', async () => {
     const cell = fc.string({
       unit: fc.constantFrom('a', '1', ',', ';', '"', '\n', '\r', ' ', 'é'),
       maxLength: 6,

@@ -111,7 +111,7 @@ skipped                1
     );
   });
 
-  it('has the numbers of withdrawn and restored products where they are not 0', () => {
+  it('has the numbers of withdrawn and restored products if they are not 0', () => {
     const summary = { ...job.summary!, withdrawn: 1_234, restored: 5 };
 
     expect(jobReport({ ...job, summary })).toContain(
@@ -119,7 +119,7 @@ skipped                1
     );
   });
 
-  it('says why no product is withdrawn', () => {
+  it('explains why no product is withdrawn', () => {
     const summary = { ...job.summary!, withdrawals_withheld: true };
 
     expect(jobReport({ ...job, summary })).toMatch(

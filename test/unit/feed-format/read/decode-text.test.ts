@@ -19,8 +19,8 @@ function decodeAll(
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
 /**
- * The upper halves of the encodings of single bytes, by the mapping tables of the Unicode Consortium (MAPPINGS/ISO8859,
- * MAPPINGS/VENDORS/MICSFT/WINDOWS). `·` at the place of an undefined byte.
+ * The upper halves of the single-byte encodings, from the mapping tables of the Unicode Consortium (MAPPINGS/ISO8859,
+ * MAPPINGS/VENDORS/MICSFT/WINDOWS). `·` marks an undefined byte.
  */
 const latin1 = String.fromCharCode(...range(0xa0, 0xff));
 const controls = String.fromCharCode(...range(0x80, 0x9f));
@@ -57,11 +57,11 @@ const upperHalves = {
 };
 const singleByteEncodings = Object.keys(upperHalves) as (keyof typeof upperHalves)[];
 
-/** In these, `·` is the middle dot itself at 0xb7. */
+/** Encodings in which `·` is the middle dot itself at 0xb7. */
 const middleDot = 0xb7;
 
 describe.each(singleByteEncodings)('%s', (encoding) => {
-  test.each(range(0, 255))('decodes byte %i as the tables of Unicode say, or refuses it', (byte) => {
+  test.each(range(0, 255))('decodes byte %i by the tables of Unicode, or rejects it', (byte) => {
     const expected = byte < 0x80 ? String.fromCharCode(byte) : upperHalves[encoding][byte - 0x80]!;
     const bytes = Buffer.from([0x61, 0x61, 0x61, 0x61, byte]);
     if (expected === '·' && byte !== middleDot) {
@@ -70,8 +70,8 @@ describe.each(singleByteEncodings)('%s', (encoding) => {
   });
 });
 
-describe('against the decoder of the platform', () => {
-  // The platform follows WHATWG, and Node has a wrong windows-1252 in some versions: these are the encodings where both agree.
+describe('compared with the decoder of the platform', () => {
+  // The platform follows WHATWG, and some versions of Node have a wrong windows-1252: both agree on these encodings.
   const same: Encoding[] = [
     'iso-8859-2',
     'iso-8859-15',
@@ -82,7 +82,7 @@ describe('against the decoder of the platform', () => {
     'utf-16be',
   ];
 
-  test.each(same)('decodes text of %s like it', (encoding) => {
+  test.each(same)('decodes text of %s in the same way', (encoding) => {
     const letters = {
       'iso-8859-2': 'Łódź ąęśćż Ďáblík\r\n',
       'iso-8859-15': 'Œuvre à 5 €, Žižkov\r\n',
@@ -96,7 +96,7 @@ describe('against the decoder of the platform', () => {
     expect(decodeAll(bytes, encoding, 3).text).toBe(new TextDecoder(encoding).decode(bytes));
   });
 
-  test('accepts the same UTF-16 with every code unit beside a letter, and refuses halves of pairs', () => {
+  test('accepts the same UTF-16 with every code unit beside a letter, and rejects halves of pairs', () => {
     for (const encoding of ['utf-16le', 'utf-16be'] as const) {
       for (let unit = 0; unit <= 0xffff; unit += 0x101) {
         const bytes = encode('ab', encoding);
@@ -153,7 +153,7 @@ describe.each(encodings)('chunks of %s', (encoding) => {
     );
   });
 
-  test('refuse what ends within a character, or has a byte that is none', () => {
+  test('reject a file that ends within a character, or has an invalid byte', () => {
     const beyondAscii = [...alphabets[encoding]].find((letter) => encode(letter, encoding).length > 1);
     if (beyondAscii === undefined) return;
     const whole = encode(`abcd${beyondAscii}`, encoding, { addBOM: false });
@@ -176,7 +176,7 @@ test.each([
   ['utf-8', 'c0af'],
   ['utf-8', 'eda080'],
   ['utf-8', 'f4908080'],
-] as [Encoding, string][])('refuses %s with the bytes %s', (encoding, hex) => {
+] as [Encoding, string][])('rejects %s with the bytes %s', (encoding, hex) => {
   const bytes = Buffer.from(`61626364${hex}6162`, 'hex');
   for (const size of [1, 2, 3, 100]) expect(() => decodeAll(bytes, encoding, size)).toThrow(UndecodableText);
 });

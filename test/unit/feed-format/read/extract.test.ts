@@ -5,7 +5,7 @@ import { UnclosedQuote } from '../../../../src/feed-format/read/scan-record';
 import { extractStrictly, strictHeader } from '../../../support/read-strictly';
 import { copyRecord, type LongRecord, type PlainRecord } from '../../../support/reference-extractor';
 
-/** Records read from a feed. */
+/** Records extracted from a feed. */
 interface Extracted {
   headers: { place: RecordPlace; raw: string }[];
   records: (PlainRecord | LongRecord)[];
@@ -55,7 +55,7 @@ function row(lines: number | readonly [number, number], ...fields: string[]): Om
   return { line, lastLine, fields, misquoted: false };
 }
 
-describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', (chunkBytes) => {
+describe.each([1, 2, 3, 7, 1 << 16])('records in chunks of %i bytes', (chunkBytes) => {
   it.each([
     ['LF', `${head}a,b\nc,d\n`, [row(2, 'a', 'b'), row(3, 'c', 'd')]],
     ['CRLF', 'sku,product_name\r\na,b\r\nc,d\r\n', [row(2, 'a', 'b'), row(3, 'c', 'd')]],
@@ -122,7 +122,7 @@ describe.each([1, 2, 3, 7, 1 << 16])('records that come in chunks of %i bytes', 
     ],
     ['after blank lines', '\n \n,,\nsku,product_name\na,b\n', [4, 4], 'sku,product_name'],
     ['on several lines', '\n"sku",product_name,"x\n\ny"\na,b,c\n', [2, 4], '"sku",product_name,"x\n\ny"'],
-  ] as const)('come after a header %s', async (_, text, [line, lastLine], raw) => {
+  ] as const)('follow a header %s', async (_, text, [line, lastLine], raw) => {
     const { headers, records } = await extractAll(text, chunkBytes);
 
     expect(headers).toEqual([{ place: { line, lastLine, row: 0 }, raw }]);
@@ -286,7 +286,7 @@ it('reads the largest valid row: all values of maximum length, of quotes or four
   ]);
 });
 
-// A regular expression overflows the stack here, and a search from each quote takes quadratic time.
+// A regular expression would overflow the stack here, and a search from each quote would take quadratic time.
 it.each([
   ['well quoted', '"', false],
   ['with text after the last of them', '"x', true],

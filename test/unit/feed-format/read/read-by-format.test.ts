@@ -12,7 +12,7 @@ import { chunksOf, readFormatted, readValues } from '../../../support/read-by-fo
 
 const own = findBuiltInFormat('standard')!.definition;
 
-/** A format with sku and name in columns of those names, and more. */
+/** A format with sku and name in columns of those names, and the given members. */
 const format = (
   more: Partial<FormatDefinition> = {},
   columns: FormatDefinition['columns'] = own.columns,
@@ -38,7 +38,7 @@ describe('lines', () => {
     ['LF', '\n'],
     ['CRLF', '\r\n'],
     ['CR', '\r'],
-  ])('that end in %s: number and offset of each record are those of the file', async (_name, end) => {
+  ])('that end in %s: number and offset of each record are the original ones', async (_name, end) => {
     const lines = [
       'sep=,',
       'Price list',
@@ -71,7 +71,7 @@ describe('lines', () => {
     ]);
   });
 
-  test.each(['sep=;', '"sep=;"', 'SEP=\t', 'sep=, '])('a first line %j is no header', async (line) => {
+  test.each(['sep=;', '"sep=;"', 'SEP=\t', 'sep=, '])('a first line %j is not a header', async (line) => {
     const values = await readValues(`${line}\nsku;product_name\nA;a\n`, format({ delimiter: ';' }));
     expect(values).toEqual([{ sku: 'A', product_name: 'a' }]);
   });
@@ -82,7 +82,7 @@ describe('lines', () => {
     expect(rows).toMatchObject([{ line: 4, offset: 3 + 'sep=;\r\nReport\r\nsku;product_name\r\n'.length }]);
   });
 
-  test('a file with fewer lines than are skipped has no header', async () => {
+  test('a file with fewer lines than skip_lines has no header', async () => {
     await expect(readFormatted('sku,product_name\nA,a\n', format({ skip_lines: 9 }))).rejects.toThrow(
       'Invalid CSV file: Missing required CSV headers: product_name, sku',
     );
@@ -90,7 +90,7 @@ describe('lines', () => {
 });
 
 describe('fields', () => {
-  test('a delimiter at the end of every record is no field, and another one is one too many', async () => {
+  test('a delimiter at the end of every record is not a field, and another one is one too many', async () => {
     const rows = await readFormatted(
       'Art;Bezeichnung\nA;a;\nB;b;;\nC;c;x\nD;d\nE;"e;"\nF;f;\nG;g;\nH;h;\nI;i;\n',
       format({}, skuAndName),
@@ -122,7 +122,7 @@ describe('fields', () => {
       },
     ],
   ])(
-    'of a single row that has one too many are never shifted, %s a header row',
+    'of a single row with one too many are never shifted, %s a header row',
     async (_name, header, more, columns) => {
       const file = `${header}A;a;1;yes\nB;b; large;2;\nC;c;3;\n`;
       const rows = await readFormatted(file, format(more, columns));
@@ -144,7 +144,7 @@ describe('fields', () => {
     ]);
   });
 
-  test('blanks may follow the closing quotes of names, also where text follows one', async () => {
+  test('blanks may follow the closing quotes of names, also if text follows one', async () => {
     for (const others of ['', ',size', ',"Ø 5" pipe"', ',"a ""b"""\t']) {
       const file = `"sku" ,"product_name"\t${others}\nA,Lamp\n`;
       expect(await readValues(file, own)).toEqual([{ sku: 'A', product_name: 'Lamp' }]);
@@ -166,7 +166,7 @@ describe('fields', () => {
     expect(await rowsOf(file.subarray(0, 200))).toEqual([]);
   });
 
-  test('the delimiter is the one of the format, or else the one that the header row shows', async () => {
+  test('the delimiter is the one of the format, or else detected from the header row', async () => {
     for (const delimiter of [',', ';', '\t', '|']) {
       const file = ['sku', 'product_name'].join(delimiter) + '\n' + ['A', 'a'].join(delimiter);
       expect(await readValues(file, format({ delimiter }))).toEqual([{ sku: 'A', product_name: 'a' }]);
@@ -185,7 +185,7 @@ describe('fields', () => {
     ]);
   });
 
-  test('without a header row are as many as most rows have, whatever the first one has', async () => {
+  test('without a header row are as many as most rows have, for any first row', async () => {
     const columns = { sku: { position: 1 }, product_name: { position: 2 } };
     const rows = (file: string, more: Partial<FormatDefinition> = {}) =>
       readFormatted(file, format({ header: false, ...more }, columns));
@@ -194,7 +194,7 @@ describe('fields', () => {
 
     expect(await loaded('A,a\nB,b,9,x\nC,c,8,y\nD,d, e,7,z\n')).toEqual(['A', 'B', 'C', 'too_many_fields']);
     expect(await loaded('A,a,9,x\nB,b\nC,c\nD,d,8,y\n')).toEqual(['A', 'B', 'C', 'D']);
-    // Of two widths with as many rows, nothing says that the second one is right.
+    // With equally many rows of two widths, nothing proves that the second one is right.
     expect(await loaded('A,a\nB,b, c\n')).toEqual(['A', 'too_many_fields']);
     expect(await loaded('A,a\nB,b,9\n', { fields: 3 })).toEqual(['A', 'B']);
     expect(await loaded('A,a, b,c\nB,b\n', { fields: 2 })).toEqual(['too_many_fields', 'B']);
@@ -215,7 +215,7 @@ describe('fields', () => {
     };
   };
 
-  test('are the same as without a format, but for CR and for blanks behind quotes', () => {
+  test('are the same as without a format, except for CR and for blanks behind quotes', () => {
     const character = fc.constantFrom('a', 'é', '"', '"', ',', ';', '\n', '\r\n', '😀', '\0');
     fc.assert(
       fc.property(fc.array(character, { maxLength: 20 }), (characters) => {
@@ -228,7 +228,7 @@ describe('fields', () => {
     );
   });
 
-  test('of lines that end in CR are those of the same text with LF', () => {
+  test('of lines that end in CR equal the same text with LF', () => {
     const character = fc.constantFrom('a', 'é', '"', '"', ',', ' ', '\t', '\n', '\0');
     fc.assert(
       fc.property(fc.array(character, { maxLength: 20 }), (characters) => {
@@ -244,7 +244,7 @@ describe('fields', () => {
     );
   });
 
-  test('do not depend on where the chunks of the file end', async () => {
+  test('do not depend on the chunks of the file', async () => {
     const cell = fc
       .array(fc.constantFrom('a', 'é', '"', '""', ',', '\n', '\r', '\r\n', ' ', '\t'), { maxLength: 5 })
       .map((all) => all.join(''));
@@ -278,7 +278,7 @@ describe('offsets', () => {
     ['gb18030', '中文ÿ😀'],
     ['big5', '許功'],
     ['utf-8', 'é'],
-  ])('of a file in %s are those of its bytes', async (encoding, name) => {
+  ])('of a file in %s count its bytes', async (encoding, name) => {
     const before = `sku,product_name\r\nA,${name}\r\n"B","${name}\n${name}"\r\n`;
     const file = `${before}C,${name}`;
     for (const chunk of [1, 2, 7, 1000]) {
@@ -291,7 +291,7 @@ describe('offsets', () => {
     }
   });
 
-  test('of a gzip file are those of the unpacked file', async () => {
+  test('of a gzip file count the unpacked bytes', async () => {
     const text = 'sku,product_name\nA,a\nB,b\n';
     const file = Buffer.concat([gzipSync(text.slice(0, 19)), gzipSync(text.slice(19))]);
     const rows = await readFormatted(file, own, { chunkSizes: [3] });
@@ -313,7 +313,7 @@ describe('offsets', () => {
 });
 
 describe('columns', () => {
-  test('come from the first header that the file has, whatever its case and blanks', async () => {
+  test('are mapped by the first matching header of the file, ignoring case and blanks', async () => {
     const columns = {
       sku: { from: ['SKU', 'Art'] },
       product_name: { from: ['Title', 'Bezeichnung'] },
@@ -325,7 +325,7 @@ describe('columns', () => {
     ]);
   });
 
-  test('may be joined: cells are trimmed, empty ones left out, and the first text may differ', async () => {
+  test('may be joined: cells are trimmed, empty ones omitted, and the first text may differ', async () => {
     const columns = {
       sku: { join: ['Art', 'Var'], with: '-' },
       product_name: { join: ['Name', 'Farbe', 'Größe', 'Nicht da'], with: ' / ', first_with: ': ' },
@@ -346,7 +346,7 @@ describe('columns', () => {
     ]);
   });
 
-  test('of one header repeat its cell; a header that is not used may repeat', async () => {
+  test('of one header repeat its cell; an unused header may repeat', async () => {
     const columns = { sku: { from: ['id'] }, product_name: { from: ['id'] } };
     expect(await readValues('id,x,x\nA,1,2\n', format({}, columns))).toEqual([
       { sku: 'A', product_name: 'A' },
@@ -362,13 +362,13 @@ describe('columns', () => {
     );
   });
 
-  test('need no name in mode update', async () => {
+  test('require no name in mode update', async () => {
     expect(await readValues('Art\nA\n', format({}, { sku: { from: ['Art'] } }), { mode: 'update' })).toEqual([
       { sku: 'A' },
     ]);
   });
 
-  test('without an entry are absent, also where the file has a header of our name', async () => {
+  test('without an entry are absent, also if the file has a header with the standard name', async () => {
     expect(await readValues('Art,Bezeichnung,brand\nA,a,b\n', format({}, skuAndName))).toEqual([
       { sku: 'A', product_name: 'a' },
     ]);
@@ -384,7 +384,7 @@ describe('a row that repeats the header', () => {
     ['with a byte order mark, as of a file that was appended', '\ufeffArt,Bezeichnung,x'],
     ['with a mark and quotes', '\ufeff"Art","Bezeichnung","x"'],
     ['in another case and with spaces', ' ART ,"bezeichnung" , X'],
-  ])('is skipped with that issue alone: %s', async (_, repeated) => {
+  ])('is skipped with only that issue: %s', async (_, repeated) => {
     expect(await codesOf(`Art,Bezeichnung,x\nA,a,\n${repeated}\nB,b,\n`)).toEqual([
       [1, 'A'],
       [2, 'repeated_header', undefined],
@@ -393,7 +393,7 @@ describe('a row that repeats the header', () => {
   });
 
   test.each(['Art,Bezeichnung,y', 'Art,Bezeichnung', 'Art,Bezeichnung,x,', 'Art,Bezeichnung 2,x'])(
-    'is not one such as %j',
+    'is not detected in %j',
     async (row) => {
       expect((await codesOf(`Art,Bezeichnung,x\n${row}\n`))[0]).not.toContain('repeated_header');
     },
@@ -409,7 +409,7 @@ describe('a row that repeats the header', () => {
     ]);
   });
 
-  test('does not exist where the file has no header', async () => {
+  test('does not exist if the file has no header', async () => {
     const positions = { sku: { position: 1 }, product_name: { position: 2 } };
     expect(await codesOf('Art,Bezeichnung\nArt,Bezeichnung\n', format({ header: false }, positions))).toEqual(
       [
@@ -461,7 +461,7 @@ describe('values', () => {
       ',50',
     ],
     ...['9,90,00', '9,99999', '-5,00', '1.2999', '1..299', '€ 5 €', 'EUR 5,00 EUR', 'NaN', '9.5', '$'],
-  ])('with decimal comma refuse %j', async (text) => {
+  ])('with decimal comma reject %j', async (text) => {
     expect(await pricesOf(',', [text])).toEqual(['invalid_price']);
   });
 
@@ -472,7 +472,7 @@ describe('values', () => {
     ['.', '12,50', ['1299.00']],
     [',', '9,99999', []],
   ])(
-    'with %j that are refused have a message with numbers that are not',
+    'with %j that are rejected have a message with numbers that are not',
     async (decimal, refused, examples) => {
       const definition = format({ delimiter: ';', decimal_separator: decimal }, withPrice);
       const [row] = await readFormatted(`Art;Bezeichnung;Preis\nA;x;${refused}`, definition);
@@ -490,7 +490,7 @@ describe('values', () => {
     ['names a currency', ['5,00 kr']],
     ['has no digits', ['#N/A']],
     ['is not a number in the accepted form', ['12,5,0', '1 29,00', ',50']],
-  ])('with decimal comma have a message that says that the price %s', async (wrong, prices) => {
+  ])('with decimal comma have a message that the price %s', async (wrong, prices) => {
     const definition = format({ delimiter: ';', decimal_separator: ',' }, withPrice);
     for (const price of prices) {
       const [row] = await readFormatted(`Art;Bezeichnung;Preis\nA;x;${price}`, definition);
@@ -498,7 +498,7 @@ describe('values', () => {
     }
   });
 
-  test('with a decimal point are those of the specification', async () => {
+  test('with a decimal point are parsed as specified', async () => {
     expect(await pricesOf('.', ['1,299.00', '12.50', '1.299,00', '9,90'])).toEqual([
       '1299.00',
       '12.50',
@@ -507,7 +507,7 @@ describe('values', () => {
     ]);
   });
 
-  test('never read a price as another one than with a second implementation', async () => {
+  test('never read a price differently from a second implementation', async () => {
     const part = fc.constantFrom('1', '12', '123', '0', '.', ',', ' ', "'", '\u00a0');
     await fc.assert(
       fc.asyncProperty(fc.array(part, { minLength: 1, maxLength: 8 }), async (parts) => {
@@ -531,7 +531,7 @@ describe('values', () => {
     );
   });
 
-  test('that mean nothing are empty, trimmed and in their own case', async () => {
+  test('that mean nothing are empty, trimmed and case-sensitive', async () => {
     const definition = format({ null_values: ['N/A', ' - '] }, withPrice);
     const rows = await readFormatted('Art,Bezeichnung,Preis\nA,a, N/A \nB,n/a,-\n-,c,5\n', definition);
     expect(rows.map(({ values, codes }) => values ?? codes)).toEqual([
@@ -541,7 +541,7 @@ describe('values', () => {
     ]);
   });
 
-  test('of availability are ours where the format knows them, trimmed and without case', async () => {
+  test('of availability are mapped if the format knows them, trimmed and case-insensitive', async () => {
     const columns = { ...skuAndName, availability: { from: ['Bestand'] } };
     const availability = { 'Auf Lager': 'in_stock' as const, '0': 'sold_out' as const };
     const file = 'Art,Bezeichnung,Bestand\nA,a, AUF LAGER \nB,b,0\nC,c,Pre-Order\nD,d,ask\n';
@@ -584,7 +584,7 @@ describe('rows', () => {
     ]);
   });
 
-  test('without any of some cells are none; what stands in them is filled down nevertheless', async () => {
+  test('without any of certain cells are not rows, but their cells are filled down', async () => {
     const ignoring = { ...definition, ignore_rows_without: ['sku', 'Price', 'Not there'] };
     const file = 'Handle,sku,Title,Size,Price\na,,Shirt,,\na,A2,,M,\na,,,,5\n';
     const rows = await readFormatted(file, ignoring);
@@ -594,7 +594,7 @@ describe('rows', () => {
     ]);
   });
 
-  test('are all kept where the file has none of these headers', async () => {
+  test('are all kept if the file has none of these headers', async () => {
     const ignoring = format({ ignore_rows_without: ['Nowhere'] }, skuAndName);
     expect(await readFormatted('Art,Bezeichnung\n,\nA,a\n', ignoring)).toHaveLength(2);
   });

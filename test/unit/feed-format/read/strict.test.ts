@@ -14,7 +14,7 @@ import { readFormatted } from '../../../support/read-by-format';
 
 const standard = findBuiltInFormat('standard')!.definition;
 
-/** What is read of a file without a format, and with the format `standard`: rows with their codes, or the failure. */
+/** Reads a file without a format, and with the format `standard`: rows with their codes, or the failure. */
 async function readBoth(file: string | Buffer) {
   const read = (format: typeof standard | null) =>
     readFormatted(file, format).catch((error: unknown) => (error as Error).message);
@@ -54,16 +54,16 @@ it.each([
     [''],
   ],
   ['gzip', gzipSync(`${head}A,Tent\n`), 'The text is not UTF-8.', ['']],
-])('refuses what only a format allows: %s', async (_what, file, strictly, loosely) => {
+])('rejects syntax that only a format allows: %s', async (_what, file, strictly, loosely) => {
   const read = await readBoth(file);
 
   expect({ strictly: codesOf(read.strictly), loosely: codesOf(read.loosely) }).toEqual({ strictly, loosely });
 });
 
-/** Whether a file has nothing that only a format allows. */
+/** Whether a file has no syntax that only a format allows. */
 const isPlain = (file: Buffer) => !/\r(?!\n)|"[ \t]|^\ufeff?"?sep=|[,;\t](?:\r?\n|$)/i.test(file.toString());
 
-it('reads a file that the specification allows as the format of the same columns does', async () => {
+it('reads a file that the specification allows in the same way as the format of the same columns', async () => {
   await fc.assert(
     fc.asyncProperty(anyBytes.filter(isPlain), async (file) => {
       const { strictly, loosely } = await readBoth(file);
@@ -73,10 +73,10 @@ it('reads a file that the specification allows as the format of the same columns
   );
 });
 
-/** Whether all of a text reads alike by csv-parse, and by the scanner of the rows. */
+/** Whether csv-parse and the row scanner read a text in the same way. */
 const isReadAlike = (file: Buffer) => !/[\f\v]|"[ \t]/.test(file.toString());
 
-it('reads the names of the header row as the scanner of the rows does', async () => {
+it('reads the names of the header row like the row scanner', async () => {
   await fc.assert(
     fc.asyncProperty(
       anyBytes.filter(isReadAlike),

@@ -37,18 +37,18 @@ test('several members are one file, empty ones too', async () => {
   }
 });
 
-test('refuses a name without the magic bytes, and the magic bytes without the name', async () => {
+test('rejects a name without the magic bytes, and the magic bytes without the name', async () => {
   await expect(unpackAll(feed, [100], true)).rejects.toThrow(MalformedGzip);
   await expect(unpackAll(packed, [100], false)).rejects.toThrow(MalformedGzip);
 });
 
-test('refuses a file that is truncated anywhere', async () => {
+test('rejects a file that is truncated anywhere', async () => {
   for (let length = 2; length < packed.length; length++) {
     await expect(unpackAll(packed.subarray(0, length), [64], true)).rejects.toThrow('Malformed gzip file.');
   }
 });
 
-test('refuses trailing bytes of any kind, wherever the chunks end', async () => {
+test('rejects trailing bytes of any kind, for any chunk boundaries', async () => {
   for (const tail of ['00', '0000000000', '61', '0a', '1f', '1f8b', '1f8b08', 'ff00']) {
     const file = Buffer.concat([packed, Buffer.from(tail, 'hex')]);
     for (const sizes of [[1], [packed.length], [packed.length - 1, 1], [1 << 16]]) {
@@ -57,7 +57,7 @@ test('refuses trailing bytes of any kind, wherever the chunks end', async () => 
   }
 });
 
-test('refuses a wrong checksum and a wrong length', async () => {
+test('rejects a wrong checksum and a wrong length', async () => {
   for (const at of [1, 5]) {
     const broken = Buffer.from(packed);
     broken[broken.length - at]! ^= 1;
@@ -65,7 +65,7 @@ test('refuses a wrong checksum and a wrong length', async () => {
   }
 });
 
-test('passes an error of the source on as it is', async () => {
+test('passes an error of the source on unchanged', async () => {
   async function* failing(): AsyncGenerator<Buffer> {
     yield packed.subarray(0, 20);
     await Promise.resolve();
@@ -123,7 +123,7 @@ test('agrees with a second implementation on any bytes behind the magic ones', a
           expected = undefined;
         }
         const actual = await unpackAll(file, [size]).catch(() => undefined);
-        // The platform ignores zeros behind the last member.
+        // The platform ignores zeros after the last member.
         if (actual) expect(expected?.equals(actual) ?? flip < 2).toBe(true);
         else if (expected) expect(parts.length).toBeGreaterThan(0);
       },

@@ -42,11 +42,11 @@ describe('authenticateConfigured', () => {
     ['all the keys', 'first-key,second key'],
     ['a key and a NUL', 'first-key\u0000'],
     ['a very long key', 'x'.repeat(100_000)],
-  ])('refuses %s', async (_what, key) => {
+  ])('rejects %s', async (_what, key) => {
     expect(await authenticate(key)).toBeUndefined();
   });
 
-  it('refuses every key, also an empty one, when none is configured', async () => {
+  it('rejects every key, also an empty one, when none is configured', async () => {
     const none = authenticateConfigured([]);
 
     expect(await none('')).toBeUndefined();
@@ -72,7 +72,7 @@ describe('localKey', () => {
     expect(localKey(dataDir)).toBe(key);
   });
 
-  it('stores the key in a file that only the own account can read', () => {
+  it('stores the key in a file that only its own user can read', () => {
     const dataDir = createTestFolder();
 
     const key = localKey(dataDir);

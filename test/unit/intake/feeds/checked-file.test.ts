@@ -45,7 +45,7 @@ const file = fc.record({
   mode: fc.constantFrom<LoadMode>('upsert', 'replace', 'update'),
   text,
   hasMark: fc.boolean(),
-  /** Behind the text: a byte that is no character, or no whole one. */
+  /** Appended to the text: an invalid byte, or an incomplete character. */
   isUndecodable: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.boolean()),
   isNamedGzip: fc.oneof({ weight: 4, arbitrary: fc.constant(false) }, fc.boolean()),
   packing: fc.oneof(
@@ -56,7 +56,7 @@ const file = fc.record({
 });
 type File = typeof file extends fc.Arbitrary<infer T> ? T : never;
 
-/** Makes the bytes of a file, and says by the steps of the specification what is wrong with it. */
+/** Builds the bytes of a file, and its expected error by the steps of the specification. */
 function makeFile({ reading, mode, text, hasMark, isUndecodable, isNamedGzip, packing }: File) {
   const definition = definitions[reading]!;
   const { encoding = 'utf-8', strict: isStrict = false } = definition;
@@ -64,7 +64,7 @@ function makeFile({ reading, mode, text, hasMark, isUndecodable, isNamedGzip, pa
     encode(text, encoding, { addBOM: hasMark }),
     Buffer.alloc(isUndecodable ? 1 : 0, 0xff),
   ]);
-  // An empty file has no packing.
+  // An empty file has no gzip format.
   const isPacked = !isStrict && isNamedGzip === (packing !== 'as not named');
   const packed = isPacked ? gzipSync(content) : content;
   const isBroken = isPacked && packing === 'broken';
@@ -97,7 +97,7 @@ async function* inChunks(bytes: Buffer, borders: readonly number[]): AsyncGenera
   }
 }
 
-/** Reads a file through its checks. @returns what was accepted, and the error at its end */
+/** Reads a file with its checks. @returns the accepted bytes, and the error at its end */
 async function read(checked: CheckedFile, content: AsyncIterable<Buffer>) {
   const chunks: Buffer[] = [];
   let error: ServiceError | undefined;
@@ -112,7 +112,7 @@ async function read(checked: CheckedFile, content: AsyncIterable<Buffer>) {
 const digestOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 
 describe('CheckedFile', () => {
-  it('finds the first problem of any file, accepts the others whole, and measures all', async () => {
+  it('finds the first problem of any file, accepts the others completely, and measures all', async () => {
     await fc.assert(
       fc.asyncProperty(file, async (of) => {
         const { definition, bytes, problem, fileName } = makeFile(of);
@@ -132,7 +132,7 @@ describe('CheckedFile', () => {
     );
   });
 
-  it('accepts all bytes of a file whose format is not decided, and keeps the problem', async () => {
+  it('accepts all bytes of a file whose format is undecided, and keeps the problem', async () => {
     await fc.assert(
       fc.asyncProperty(file, async (of) => {
         const { bytes, problem, fileName } = makeFile({ ...of, reading: 'strict' });
@@ -149,7 +149,7 @@ describe('CheckedFile', () => {
     );
   });
 
-  it('refuses a file above the limit before any other problem', async () => {
+  it('rejects a file above the limit before any other problem', async () => {
     await fc.assert(
       fc.asyncProperty(file, fc.boolean(), async (of, isDecided) => {
         const { bytes, fileName, ...made } = makeFile(of);
@@ -183,7 +183,7 @@ describe('CheckedFile', () => {
     expect(error?.message).toMatch(/Missing required CSV headers/);
   });
 
-  it('counts what is unpacked against the limit', async () => {
+  it('counts the unpacked bytes against the limit', async () => {
     const bytes = gzipSync(`sku,product_name\n${'1,Tent\n'.repeat(long)}`);
     const checked = new CheckedFile({
       definition: standard,

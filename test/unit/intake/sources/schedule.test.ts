@@ -21,7 +21,7 @@ describe('the next slot of a schedule', () => {
     ]);
   });
 
-  it('is the next minute that exists for a local time that clocks skip', () => {
+  it('is the next existing minute for a local time that clocks skip', () => {
     expect(slotsAfter('30 2 * * *', 'Europe/Berlin', '2026-03-28T12:00:00Z', 2)).toEqual([
       '2026-03-29T01:00Z',
       '2026-03-30T00:30Z',
@@ -55,7 +55,7 @@ describe('the next slot of a schedule', () => {
     ]);
   });
 
-  it('comes once for a local time that occurs twice', () => {
+  it('occurs once for a local time that occurs twice', () => {
     expect(slotsAfter('30 2 * * *', 'Europe/Berlin', '2026-10-24T12:00:00Z', 2)).toEqual([
       '2026-10-25T00:30Z',
       '2026-10-26T01:30Z',
@@ -74,13 +74,13 @@ describe('the next slot of a schedule', () => {
     ]);
   });
 
-  it('is unchanged by seconds of the instant before', () => {
+  it('is independent of the seconds of the previous instant', () => {
     expect(slotsAfter('0 6 * * *', 'UTC', '2026-03-06T05:59:59.999Z', 1)).toEqual(['2026-03-06T06:00Z']);
     expect(slotsAfter('0 6 * * *', 'UTC', '2026-03-06T06:00:00.000Z', 1)).toEqual(['2026-03-07T06:00Z']);
   });
 });
 
-describe('the faults of a schedule', () => {
+describe('the errors of a schedule', () => {
   it.each([
     ['*/15 * * * *', 'UTC', []],
     ['0,15 0 29 2 *', 'America/New_York', []],

@@ -8,7 +8,7 @@ import { createTestFolder } from '../../../support/harness';
 describe('ensureDataDir', () => {
   const at = (dataDir: string) => loadConfig({ DATA_DIR: dataDir });
 
-  it('creates the folder and those above it', () => {
+  it('creates the folder and its parents', () => {
     const dataDir = join(createTestFolder(), 'a', 'b');
 
     ensureDataDir(at(dataDir));

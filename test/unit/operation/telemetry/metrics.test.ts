@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { type Backlog, Metrics } from '../../../../src/operation/telemetry/metrics';
 
 describe('catalog_etl_thread_deaths_total', () => {
-  it('counts threads that die, and not those that are terminated', async () => {
+  it('counts threads that crash, and not threads that are terminated', async () => {
     const metrics = new Metrics();
     const source = new EventEmitter();
     metrics.watchThreads(source);
@@ -24,7 +24,7 @@ describe('catalog_etl_thread_deaths_total', () => {
 });
 
 describe('gauges of the backlog', () => {
-  it('are absent while it is unknown', async () => {
+  it('are absent while the backlog is unknown', async () => {
     const metrics = new Metrics();
     let latest: Partial<Backlog> = { queue: { runs: 3, oldestSeconds: 60, running: 0 } };
     metrics.watchBacklog(() => latest);

@@ -1,11 +1,11 @@
 import { FeedFailure, failureReason } from '../../../../src/runs/etl/run-result';
 
 describe('the reason of a failed run', () => {
-  it('is that of the feed, with a full stop', () => {
+  it('is the reason of the feed, with a period', () => {
     expect(failureReason(new FeedFailure('The feed is older'))).toBe('The feed is older.');
   });
 
-  it('says that only this partner is concerned when Citus has lost the node of its products', () => {
+  it('states that only this partner is affected when Citus has lost the node of its products', () => {
     const lost = { severity: 'ERROR', code: '08006', message: 'connection to the remote node failed' };
 
     expect(failureReason(lost)).toBe(
@@ -13,7 +13,7 @@ describe('the reason of a failed run', () => {
     );
   });
 
-  it('shows nothing of other errors', () => {
+  it('contains no details of other errors', () => {
     expect(failureReason(new Error('syntax error at or near "products"'))).toBe(
       'The products could not be saved.',
     );

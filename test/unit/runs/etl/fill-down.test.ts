@@ -23,7 +23,7 @@ const definition: FormatDefinition = {
   ignore_rows_without: ['sku'],
 };
 
-/** What is wrong with a row: a field too many at its end, a delimiter or a quote too many in a cell, or a quote that spans lines. */
+/** Damage of a row: an extra field at its end, an extra delimiter or quote in a cell, or a quote that spans lines. */
 const anyDamage = fc.option(
   fc.record({
     kind: fc.constantFrom('field', 'delimiter', 'quote', 'lines'),
@@ -51,7 +51,7 @@ interface Row {
   damage: { kind: string; cell: Header } | null;
 }
 
-/** The rows of groups as their author means them. A name below another one of its group comes with a brand. */
+/** The rows of groups as intended by their author. A name below another one of its group has a brand. */
 function rowsOf(
   groups: { handle: string; title: string; brand: string; rows: object[]; damage: unknown }[],
 ): Row[] {
@@ -74,11 +74,11 @@ function textOf({ cells, damage }: Row, order: readonly Header[]): string {
     if (damage?.cell !== header) return text;
     return { delimiter: `${text}x, y`, quote: `"${text}" z`, lines: `"${text}\na,,"z` }[damage.kind] ?? text;
   });
-  // The last cell is never empty: one field too many would be a delimiter at the end, which is none.
+  // The last cell is never empty: an extra field would be a delimiter at the end, which is not a field.
   return [...texts, 'end', ...(damage?.kind === 'field' ? ['more'] : [])].join(',');
 }
 
-/** What a row means, were no row damaged, and whether that can be known. */
+/** The intended values of a row without damage, and whether they can be determined. */
 function meaningsOf(rows: readonly Row[], order: readonly Header[]) {
   const filled = (['handle', 'title', 'brand'] as const).map((name) => order.indexOf(name));
   const from = Math.min(...filled);
@@ -98,7 +98,7 @@ function meaningsOf(rows: readonly Row[], order: readonly Header[]) {
     if (!damage) isKnown ||= cells.title !== '';
     else {
       const place = damage.kind === 'field' ? order.length : order.indexOf(damage.cell);
-      // Before them, a delimiter too many would move them.
+      // Before them, an extra delimiter would shift them.
       const isOutside = place > to || (place < from && damage.kind === 'quote');
       const isEmpty = order.slice(from, to + 1).every((name) => name === 'handle' || cells[name] === '');
       isKnown &&= isOutside && isEmpty && damage.kind !== 'lines';
@@ -113,7 +113,7 @@ const anyFile = fc.tuple(
   fc.shuffledSubarray([...headers], { minLength: headers.length }),
 );
 
-/** Reads the rows as a file. @returns what became of each row that is not damaged, by its place */
+/** Reads the rows as a file. @returns the results of the undamaged rows, by position */
 async function readRows(rows: Row[], order: Header[], mode: 'upsert' | 'update') {
   const texts = rows.map((row) => textOf(row, order));
   const read = await readFormatted([[...order, 'end'].join(','), ...texts].join('\n'), definition, {
@@ -133,7 +133,7 @@ async function readRows(rows: Row[], order: Header[], mode: 'upsert' | 'update')
 }
 
 describe('cells that are filled down', () => {
-  it('are those that the file means where that can be known; all other rows are skipped, whatever is damaged', async () => {
+  it('have the intended values if these can be determined; all other rows are skipped, with any damage', async () => {
     await fc.assert(
       fc.asyncProperty(anyFile, async ([rows, order]) => {
         const meanings = meaningsOf(rows, order);
@@ -148,7 +148,7 @@ describe('cells that are filled down', () => {
     );
   });
 
-  it('leave values alone in mode update where they cannot be known', async () => {
+  it('do not change values in mode update if they cannot be determined', async () => {
     await fc.assert(
       fc.asyncProperty(anyFile, async ([rows, order]) => {
         const meanings = meaningsOf(rows, order);
@@ -178,7 +178,7 @@ describe('cells that are filled down', () => {
     ['it is too long', `mug,Mug,"${'x'.repeat(recordBytes)}",Acme,Pots,Small,M-1,5.00`],
     ['it has no name', 'mug,,Nice,Acme,Pots,Small,M-1,5.00'],
     ['another group is between them', 'mug,Mug,Nice,Acme,Pots,Small,M-1,5.00\npot,Pot,,,,,P,1'],
-  ])('are no values of their own when the group begins in a row and %s', async (_what, beginning) => {
+  ])('have no own values when the group begins in a row and %s', async (_what, beginning) => {
     const rows = await shopifyRows(beginning, member, 'mug,Cup,,,,Wide,M-3,7.00', 'mug,,,,,Low,M-4,8.00');
 
     const [second, third, fourth] = rows.slice(-3);
@@ -187,7 +187,7 @@ describe('cells that are filled down', () => {
     expect([third, fourth].map((row) => row!.values?.product_name)).toEqual(['Cup - Wide', 'Cup - Low']);
   });
 
-  it('are known below a damaged row whose empty cells say that it belongs to the group', async () => {
+  it('are known below a damaged row whose empty cells show that it belongs to the group', async () => {
     const rows = await shopifyRows(
       'mug,Mug,Nice,Acme,Pots,Small,M-1,5.00',
       'mug,,,,,"Mid"dle,M-3,5.50',
@@ -198,7 +198,7 @@ describe('cells that are filled down', () => {
     expect(rows.at(-1)!.values).toMatchObject({ product_name: 'Mug - Big', brand: 'Acme', category: 'Pots' });
   });
 
-  it('are missing below a row that may have begun the group, also where the name is in each row', async () => {
+  it('are missing below a row that may have begun the group, also if the name is in each row', async () => {
     const { product_name: _, ...columns } = definition.columns;
     const branded = {
       columns: { ...columns, product_name: { from: ['size'] } },

@@ -10,7 +10,7 @@ const pinned = {
   outcomes: 'a1db2922aef7af8386d8d62fdf82e37df5570711962aaace8660203811015a0d',
 };
 
-/** The same of records with a format. */
+/** The same for records with a format. */
 const pinnedByFormat = {
   rulesVersion: 2,
   digest: '414bfc5e97c9e8364fb3b5e5196ec9960baf5de078c8da274c60629537ff0f20',
@@ -117,7 +117,7 @@ const feedsOfCells = productColumns.map((column) => {
   return [productColumns.join(','), ...rows].join('\n');
 });
 
-/** Prices and currencies together: each may name the currency. */
+/** Combined prices and currencies: each may name the currency. */
 const feedOfMoney = [
   'sku,product_name,price,currency',
   ...['5', '$5', 'USD 5', '5 eur', 'ZZZ 5', ''].flatMap((price) =>

@@ -7,7 +7,7 @@ const fullHeader = 'sku,product_name,description,brand,category,price,currency,a
 
 const place = { line: 2, lastLine: 2, row: 1 };
 
-/** The outcome of one row; `cells` by column, the rest empty. */
+/** The outcome of one row; `cells` by column, the others empty. */
 function transform(cells: Record<string, string>, columns = fullHeader): RowOutcome {
   const header = strictHeader(`${columns}\n`);
   const row = { sku: 'S1', product_name: 'Tent', ...cells } as Record<string, string>;
@@ -310,7 +310,7 @@ describe('a skipped row', () => {
         '5'.repeat(999),
       ],
     ],
-  ])('says of a price that it %s', (wrong, prices) => {
+  ])('reports that a price %s', (wrong, prices) => {
     const messagesOf = (price: string) => transform({ price }).issues?.map(({ message }) => message);
     for (const price of prices)
       expect([price, messagesOf(price)]).toEqual([price, [expect.stringContaining(`price ${wrong}`)]]);
@@ -351,7 +351,7 @@ describe('a skipped row', () => {
     ['invalid_quoting', null, ['S1', '"a"b'], true],
     ['invalid_quoting', null, ['S1', '"a"b', 'c'], true],
   ])(
-    'with %s is not looked at any further: its values may be in the wrong columns',
+    'with %s is not checked any further: its values may be in the wrong columns',
     (code, columnNumber, fields, misquoted) => {
       const header = strictHeader('sku,product_name\n');
 
@@ -402,7 +402,7 @@ describe('parsePrice', () => {
     expect(parsePrice(text)).toEqual({ amount, currency: undefined });
   });
 
-  it('shortens as many zeros as a cell can have, more than PostgreSQL reads', () => {
+  it('shortens the maximum number of zeros of a cell, more than PostgreSQL reads', () => {
     expect(parsePrice(`0.${'0'.repeat(50_000)}`)).toEqual({ amount: '0.0000', currency: undefined });
   });
 

@@ -34,11 +34,11 @@ describe('the limit of skipped rows', () => {
     [33.3, 1, 3],
     [0, 1, 1_000_000_000],
     [99.9, 5, 5],
-  ])('of %p %% refuses %p of %p', (max, skipped, processed) => {
+  ])('of %p %% rejects %p of %p', (max, skipped, processed) => {
     expect(check(max, skipped, processed)).toThrow(FeedFailure);
   });
 
-  it('allows each share that is exactly the limit, with one decimal', () => {
+  it('allows exactly the limit, with one decimal', () => {
     for (let tenths = 1; tenths <= 1000; tenths++) {
       for (const thousands of [1, 3, 7, 11])
         expect(check(tenths / 10, tenths * thousands, 1000 * thousands)).not.toThrow();
@@ -47,7 +47,7 @@ describe('the limit of skipped rows', () => {
 });
 
 describe('the limit of withdrawals', () => {
-  /** Checks a run of a collection with `active` products, and resolves to how often they were counted. */
+  /** Checks a run of a collection with `active` products. @returns how often they were counted */
   function check(active: number, found: Partial<RunCounters>, maxWithdrawn: number | null = null) {
     let counts = 0;
     const count = () => {
@@ -63,14 +63,11 @@ describe('the limit of withdrawals', () => {
     [10, 20, null],
     [0, 10, null],
     [30, 20, 30],
-  ])(
-    'does not count the active products for %p withdrawals, which need no count',
-    async (withdrawn, active, max) => {
-      expect(await check(active, { withdrawn }, max)).toBe(0);
-    },
-  );
+  ])('does not count the active products for %p withdrawals', async (withdrawn, active, max) => {
+    expect(await check(active, { withdrawn }, max)).toBe(0);
+  });
 
-  it('counts them where a feed of skipped rows only might leave none', async () => {
+  it('counts them if a feed of only skipped rows might leave none', async () => {
     expect(await check(11, { withdrawn: 10, skipped: 100 })).toBe(1);
     await expect(check(10, { withdrawn: 10, skipped: 100 })).rejects.toThrow('none would be left');
   });
