@@ -8,7 +8,7 @@ export function codesPosition(names: readonly string[]): number | undefined {
   return names.includes('_line') && names.includes('_codes') ? names.indexOf('_codes') : undefined;
 }
 
-/** Tells a column of a rejects report, which is ignored without an issue when the corrected file is uploaded. */
+/** Tells a column of a rejects report. The upload of a corrected file ignores it without an issue. */
 export function isReportColumn(header: string): boolean {
   return header.startsWith('_');
 }

@@ -27,7 +27,7 @@ export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'f
 }
 
 /**
- * Claims due deliveries, at most `deliveriesPerEndpoint` in progress per endpoint in all processes, one while it is failing. First one
+ * Claims due deliveries: at most `deliveriesPerEndpoint` in progress per endpoint in all processes, one while it is failing. First one
  * delivery per endpoint, counting deliveries in progress; among these, the endpoint that was served the longest ago. Slow endpoints
  * have separate slots. Within an endpoint, the longest due comes first, by the index alone: a replay makes many due at once. Two
  * workers can select the same rows: the second one sees, when it has the row lock, that the row is no longer due.

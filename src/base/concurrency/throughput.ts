@@ -7,7 +7,7 @@ const intervalsMax = 10;
 /** Fewer intervals cannot tell a slow peer from one that pauses. */
 const intervalsMin = 5;
 
-/** Measures the throughput of a peer over the last ten intervals in which this side waited for it. */
+/** Measures the throughput of a peer over the last ten intervals with a wait for it. */
 export class Throughput {
   private samples: number[] = [];
   private sampling: PeriodicTask | undefined;

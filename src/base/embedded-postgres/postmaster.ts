@@ -25,7 +25,7 @@ export async function readPidFile(cluster: string): Promise<PidFile | undefined>
 }
 
 /**
- * Marks the server of the pid file and the socket lock as dead, in case another process has its id or it was not reaped.
+ * Marks the server of the pid file and the socket lock as dead. Another process may have its id, or it was not reaped.
  * PostgreSQL needs the rest of the files to detect remaining processes of the old server.
  */
 export async function declareDead(cluster: string, { port, socketFolder }: PidFile): Promise<void> {

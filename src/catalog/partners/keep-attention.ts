@@ -227,8 +227,8 @@ const lockReasonsSql = (which: Sql): Sql => sql`
   from (select partner_id from (${which}) as asked order by partner_id offset 0) as asked`;
 
 /**
- * Updates the reasons of some partners from their current data, and publishes partner.attention for reasons that begin or end, but
- * not for removed partners, which have none. Concurrent calls for a partner are serialized.
+ * Updates the reasons of some partners from their current data, and publishes partner.attention. Publishes reasons that begin or end, but
+ * none of removed partners. Concurrent calls for a partner are serialized.
  * Call it once, at the end of the transaction of a change, which must not wait for further locks.
  * @param which - selects `partner_id`; duplicates count once
  */

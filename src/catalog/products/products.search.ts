@@ -184,7 +184,7 @@ export interface IndexRange {
  */
 export const firstRows = (rows: number): Sql => raw(`limit (select ${rows})`);
 
-/** The products of table `partner` with the value of the first filter, in the order of its index, which may be read for any value. */
+/** The products of table `partner` with the value of the first filter, in the order of its index. The index may be read for any value. */
 export function candidates({ filters }: Search): IndexRange {
   const { key, value } = filters[0]!;
   const indexed = raw(indexedSql[key]);

@@ -82,7 +82,7 @@ export async function haveMany(
   return (await queryRows(db, statement)).length > max;
 }
 
-/** Returns the condition that a product is one of the matches, which the planner reads by their keys. */
+/** Returns the condition that a product is one of the matches. The planner reads them by their keys. */
 export function isAmong({ partnerIds, productIds }: WordMatches): Sql {
   return sql`(partner_id, product_id) in (
     select * from unnest(cast(${partnerIds} as bigint[]), cast(${productIds} as bigint[]))

@@ -1,7 +1,7 @@
 /** Characters that change the display of a text in a terminal: control and format characters, separators, lone surrogates. */
 const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
-/** Escapes a text of a feed or of the service for one line of a terminal, as JavaScript does (`\n`, `\u{1b}`). */
+/** Escapes a text for one line of a terminal, as JavaScript does (`\n`, `\u{1b}`). */
 export function printable(text: string): string {
   return text.replace(unprintable, (character) => {
     const short = { '\n': String.raw`\n`, '\r': String.raw`\r`, '\t': String.raw`\t` }[character];

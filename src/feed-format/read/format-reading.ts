@@ -184,7 +184,7 @@ export class FormatReading {
     return Math.max(0, ...this.groups.map(({ last }) => last + 1));
   }
 
-  /** Lists the columns that are unknown in the current record because the beginning of its group is unknown. */
+  /** Lists the unknown columns of the current record: the beginning of its group is unknown. */
   get missing(): readonly ProductColumn[] {
     if (!this.fills.some(({ isMissing }) => isMissing)) return noColumns;
     return productColumns.filter((name) =>

@@ -46,7 +46,7 @@ export interface Reply<O extends OperationId = OperationId> {
   readonly headers: Record<string, unknown>;
 }
 
-/** Parses a text as the JSON body of a PUT to this path, by the schemas and rules of its operation. */
+/** Parses a text as the JSON body of a PUT to this path, by its operation's schemas and rules. */
 export type ReadAsPut = (path: string, text: string) => { body: unknown } | { errors: ShapeError[] };
 
 /** A validated request, with defaults filled in. */

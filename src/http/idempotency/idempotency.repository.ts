@@ -47,8 +47,8 @@ export interface ClaimRow {
 }
 
 /**
- * Returns a query that claims keys as `claimKey` does and finds stored responses, for use as a statement of its own. It waits for locks
- * no longer than a request, also after the death of its client: the keys are free then.
+ * Returns a query that claims keys as `claimKey` does and finds stored responses. It must be a statement of its own, which waits for
+ * locks no longer than a request, also after the death of its client: the keys are free then.
  * @param requests - with different keys
  */
 export function claimSql(requests: readonly KeyedRequest[]): Sql {

@@ -5,8 +5,8 @@ import { unauthorized } from '../../base/errors';
 const recheckMilliseconds = 2_000;
 
 /**
- * Checks the key of a request again while the request is in progress, and ends it if the key was revoked, or removed with its partner.
- * Only the request's own progress starts a check: a short request costs nothing.
+ * Checks the key of a request again while the request is in progress. Ends the request if the key was revoked, or removed with its
+ * partner. Only the request's own progress starts a check: a short request costs nothing.
  */
 export class KeyCheck implements KeyInUse {
   private checkedAt = performance.now();

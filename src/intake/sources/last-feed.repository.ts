@@ -61,7 +61,7 @@ export async function isLastFeedCurrent(
   return rows.length > 0;
 }
 
-/** Tells whether a new feed has the same bytes, format, mode and collection as the last one, which is in force. */
+/** Tells whether a new feed repeats the last one: same bytes, format, mode and collection. The last one is in force. */
 export async function repeatsLastFeed(db: Database, newFeedId: number, lastFeedId: number): Promise<boolean> {
   const rows = await queryRows(
     db,

@@ -71,7 +71,7 @@ const publishStaleSql = (partnerIds: number[]): Sql => {
 };
 
 /**
- * Finds the stale partners, and publishes partner.stale once per completed feed that was the last one for too long. Safe
+ * Finds the stale partners, and publishes partner.stale, once per completed feed that was the last one for too long. Safe
  * concurrently: one process works at a time.
  * @param days - undefined: only the days of sources count
  * @returns the number of partners that became stale

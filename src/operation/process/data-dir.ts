@@ -16,7 +16,7 @@ export function ensureDataDir(config: Config): void {
   }
 }
 
-/** Creates a folder without the option `recursive`, with which Node 20 never returns on file systems such as /proc. */
+/** Creates a folder without the option `recursive`. With it, Node 20 never returns on file systems such as /proc. */
 function createFolder(path: string): void {
   if (!existsSync(path)) {
     createFolder(dirname(path));

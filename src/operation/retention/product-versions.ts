@@ -57,7 +57,7 @@ export async function listKept(trx: Knex.Transaction): Promise<number[]> {
 }
 
 /**
- * Removes a batch of versions that ended more than `days` ago, the oldest first, and marks the changes that ended them: reads then
+ * Removes a batch of versions that ended more than `days` ago, the oldest first. Marks the changes that ended them: reads then
  * know where the kept history begins.
  * @param kept - the result of `listKept`
  * @param from - the last change of the previous batch: earlier ones are skipped

@@ -32,8 +32,8 @@ export async function countExpiredIssues(trx: Knex.Transaction, days: number): P
 }
 
 /**
- * Removes a batch of row issues of runs that ended more than `days` ago, the oldest first, and records it in
- * their jobs. Skips jobs that are about to run.
+ * Removes a batch of row issues of runs that ended more than `days` ago, the oldest first. Records it in their jobs, and skips jobs
+ * that are about to run.
  * @returns undefined when there are none
  */
 export async function removeExpiredIssues(

@@ -71,7 +71,7 @@ async function copyRecords(
   const newerFeed = await findNewerLoadedFeed(trx, feed);
   const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
   const batch = new TextBatch();
-  /** Copies the skus of a record that is not copied itself, for a feed that withdraws products that it does not name. */
+  /** Copies the skus of a record that is not copied itself; for a feed that withdraws products that it does not name. */
   const addNames = (record: FeedRecord): Buffer | null => {
     if (feed.mode !== 'replace') return null;
     const skus = namedSkus(record, header);

@@ -22,7 +22,7 @@ export const areMany = ({ changed, jumped }: RunStats['prices']): boolean =>
   jumped >= jumpsMin && (jumped * 100) / changed >= jumpPercentMin;
 
 /**
- * Warns once of a run in which many prices jump, and checks the limit of the upload.
+ * Warns once if many prices jump in a run, and checks the limit of the upload.
  * @throws PriceJumpLimit if more prices jump than it allows
  */
 export function checkPriceJumps(

@@ -13,7 +13,7 @@ import type { StagedFeed } from './staging';
  * unchanged by their digest, and skipped rows name their sku; see `copyRows` and `namedSkus`.
  */
 
-/** Returns the counter of a feed that withdraws nothing, because a row without a readable sku may name any product. */
+/** Returns the counter of a feed that withdraws nothing. A row without a readable sku may name any product. */
 export function withheldCounter(
   { mode }: Pick<FeedToRun, 'mode'>,
   { unreadable }: RunStats,

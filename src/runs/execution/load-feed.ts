@@ -100,7 +100,7 @@ async function loadFirst(loading: Loading): Promise<Loaded | undefined> {
   return loaded;
 }
 
-/** Stages the feed, compares it with the products of its partner under the partner's lock, and applies the changes. */
+/** Stages the feed, compares it with the products under the partner's lock, and applies the changes. */
 async function mergeFeed(loading: Loading): Promise<Loaded> {
   const { trx, context, load, stats, digests, signal } = loading;
   let staged = await stage(loading);

@@ -71,7 +71,7 @@ export interface RunWorker {
   rejects(request: RejectsRequest): Promise<Readable>;
   /** Polls the queue at once. */
   wake(): void;
-  /** Returns the runs and plans in progress, those waiting for a slot, and the pool of the thread. */
+  /** Returns the runs and plans in progress, the ones that wait for a slot, and the pool of the thread. */
   use(): { working: number; waiting: number; pool: PoolUse };
   /** Stops claiming, and waits for runs in progress or the timeout. Idempotent. */
   stopClaiming(milliseconds: number): Promise<void>;

@@ -19,7 +19,7 @@ export interface JobState {
 }
 
 /**
- * Streams the changes of a job as server-sent events (HTML, section 9.2), for one minute or until it has no run.
+ * Streams the changes of a job as server-sent events (HTML, section 9.2). Ends after one minute, or when it has no run.
  * @param states - follows the job until `isOver`
  * @param lastTag - entity tag of the client's last state
  */

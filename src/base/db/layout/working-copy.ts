@@ -85,7 +85,7 @@ const changesSql = (partnerId: number) => sql`
   where changed.partner_id = ${partnerId} and changed.product_id < ${provisionalFrom}`;
 
 /**
- * Writes the changes in the working copy to the distributed table, gives new products their numbers, and drops the copy. The triggers
+ * Writes the changes in the working copy to the distributed table, and drops the copy. New products get their numbers. The triggers
  * have fired before.
  * @param partnerIds - the partners whose products are in the copy
  * @throws a serialization failure when a product has been changed since it was copied

@@ -70,7 +70,7 @@ async function areFew(db: Database, search: RowSearch, max: number): Promise<boo
 export const isUsual = ({ filters, words, includesWithdrawn, limit }: Search): boolean =>
   filters.length <= 1 && !words && !includesWithdrawn && limit === usualLimit;
 
-/** Reads the matches among the first `rows` of an order by time or number, up to the limit of the search. */
+/** Reads the matches among the first `rows` of an order by time or number. */
 function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow[]> {
   const { where, orderBy } = rowRange(search);
   const statement = sql`

@@ -113,7 +113,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
   );
 }
 
-/** Returns the permissions of a run in the address, without malformed ones, and without ones that only complete feeds can have. */
+/** Returns the permissions of a run in the address. Omits malformed ones, and permissions that only complete feeds can have. */
 function permissionsOf({ mode }: Schemas['Feed'], read: (name: string) => string): RunOptions {
   if (mode !== 'replace') return {};
   const withdrawn = read('withdraw');
