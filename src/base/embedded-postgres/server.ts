@@ -154,10 +154,10 @@ async function startServer(server: Server, signal: AbortSignal): Promise<void> {
       signal.throwIfAborted();
       // Another process was faster; the owner's lock decides between the two.
       if (await isRunning(server)) return;
-      const said = (await readStartLog(startLog)).subarray(before).toString().trim();
+      const output = (await readStartLog(startLog)).subarray(before).toString().trim();
       // Remaining processes of a killed server end once they notice its death.
-      if (said.includes('is still in use') && Date.now() < deadline) continue;
-      const reason = said.split('\n').slice(-3).join(' ') || lastLines(error);
+      if (output.includes('is still in use') && Date.now() < deadline) continue;
+      const reason = output.split('\n').slice(-3).join(' ') || lastLines(error);
       throw new Error(`PostgreSQL did not start: ${reason}`, { cause: error });
     }
   }

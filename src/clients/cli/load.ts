@@ -70,8 +70,8 @@ export function cancel(jobId: string): Work {
       'revert in progress': cancelledRevertText,
       'in progress': null,
     };
-    const said = cancelled && texts[cancelled];
-    const text = `${said ? `${said(jobId)}\n` : ''}${jobReport(job)}`;
+    const messageOf = cancelled && texts[cancelled];
+    const text = `${messageOf ? `${messageOf(jobId)}\n` : ''}${jobReport(job)}`;
     process.stdout.write(session.json ? `${printableJson(job)}\n` : text);
     return cancelled ? exitCodes.done : exitCodes.refused;
   };

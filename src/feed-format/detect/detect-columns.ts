@@ -110,7 +110,7 @@ function contentCheck(column: ProductColumn, cells: readonly string[]): number {
 }
 
 /** Words of partners for availability that the cleaning of a feed does not know. */
-const theirWords: Partial<Record<KnownAvailability, string>> = {
+const partnerWords: Partial<Record<KnownAvailability, string>> = {
   in_stock: `1|yes|y|true|auf lager|lieferbar|sofort lieferbar|verfügbar|vorrätig|ja|en stock|disponible|oui|sí|si|en existencia|disponibile|in magazzino|sì|
     dostępny|na stanie|w magazynie|tak|op voorraad|leverbaar|в наличии|есть|да|มีสินค้า|พร้อมส่ง|有货|现货|有貨|有库存|有庫存|在庫あり|有|○|あり|재고있음`,
   out_of_stock: `0|no|n|false|nicht auf lager|ausverkauft|nicht lieferbar|nicht verfügbar|vergriffen|nein|rupture|rupture de stock|épuisé|indisponible|non|
@@ -123,9 +123,9 @@ const theirWords: Partial<Record<KnownAvailability, string>> = {
   limited_stock: 'nur noch wenige|stock limité|残りわずか',
 };
 
-const ourWords = new Map(
-  (Object.entries(theirWords) as [KnownAvailability, string][]).flatMap(([ours, list]) =>
-    list.split('|').map((theirs): [string, KnownAvailability] => [theirs.trim(), ours]),
+const standardWords = new Map(
+  (Object.entries(partnerWords) as [KnownAvailability, string][]).flatMap(([standard, list]) =>
+    list.split('|').map((partnerWord): [string, KnownAvailability] => [partnerWord.trim(), standard]),
   ),
 );
 
@@ -139,7 +139,7 @@ function availabilityOf(word: string): string | undefined {
     ? 'in_stock'
     : known === 'outofstock'
       ? 'out_of_stock'
-      : ourWords.get(word.trim().toLowerCase());
+      : standardWords.get(word.trim().toLowerCase());
 }
 
 /** Lists the words of a file that need a translation. */
@@ -147,8 +147,8 @@ export function availabilityWords(cells: readonly string[]): FormatDefinition['a
   const words = new Map<string, KnownAvailability>();
   for (const cell of cells) {
     const word = trimText(cell).toLowerCase();
-    const ours = ourWords.get(word);
-    if (ours) words.set(word, ours);
+    const standard = standardWords.get(word);
+    if (standard) words.set(word, standard);
   }
   return words.size > 0 ? Object.fromEntries(words) : undefined;
 }

@@ -253,7 +253,9 @@ export class FormatReading {
       };
     }
     if (column !== 'availability' || !availability) return read;
-    const words = new Map(Object.entries(availability).map(([theirs, ours]) => [comparable(theirs), ours]));
+    const words = new Map(
+      Object.entries(availability).map(([partnerWord, standard]) => [comparable(partnerWord), standard]),
+    );
     return (record) => {
       const text = read(record);
       return text === undefined ? undefined : (words.get(comparable(text)) ?? text);

@@ -40,7 +40,7 @@ export class FormatWriter {
     });
     this.fieldCount = Math.max(0, ...this.positions.map(([, position]) => position + 1));
     const words = Object.entries(definition.availability ?? {}).map(
-      ([theirs, ours]) => [ours, theirs] as const,
+      ([partnerWord, standard]) => [standard, partnerWord] as const,
     );
     // For equal keys, the last one stays.
     this.words = new Map(words.reverse());

@@ -42,10 +42,10 @@ export async function cleanObjects(
   const lastNumber = await lastFeedId(db);
   for (const prefix of keyPrefixes) {
     for await (const batch of inBatches(objectStore.list(prefix), objectsPerLookUp)) {
-      const ours = batch.filter(({ key }) => isOurs(key, lastNumber));
-      result.seen += ours.length;
-      result.foreign += batch.length - ours.length;
-      await removeUnnamed(db, objectStore, ours, options, result);
+      const own = batch.filter(({ key }) => isOwnKey(key, lastNumber));
+      result.seen += own.length;
+      result.foreign += batch.length - own.length;
+      await removeUnnamed(db, objectStore, own, options, result);
     }
   }
   for await (const put of objectStore.listUnfinished()) {
@@ -57,7 +57,7 @@ export async function cleanObjects(
   return result;
 }
 
-function isOurs(key: string, lastNumber: number): boolean {
+function isOwnKey(key: string, lastNumber: number): boolean {
   const feedId = feedIdOfKey(key);
   if (feedId === undefined) return isStagingKey(key);
   const number = parseId('FD', feedId);

@@ -88,29 +88,29 @@ async function recordFailure(
   log: Log,
   db: FetchContext['db'],
 ): Promise<void> {
-  const { isTransient, isOurs, httpStatus, retryAfterSeconds, message } = describeFailure(error);
+  const { isTransient, isServiceFault, httpStatus, retryAfterSeconds, message } = describeFailure(error);
   const pause = isTransient ? fetchLimits.retrySeconds[claim.attempts - 1] : undefined;
   // With jitter, so that concurrent failures are not retried together.
   const retrySeconds = pause && Math.max(pause * (1 + Math.random() / 5), retryAfterSeconds ?? 0);
-  if (isOurs) log.warn({ err: error }, 'failed to fetch a source');
+  if (isServiceFault) log.warn({ err: error }, 'failed to fetch a source');
   const failures = await failAttempt(db, claim, {
     retrySeconds,
     httpStatus,
     reason: message,
-    counts: !isOurs,
+    counts: !isServiceFault,
   });
   log.warn({ failure: message, failures_in_a_row: failures }, 'source not fetched');
-  if (failures === failingAfter && !isOurs) log.error({ failure: message }, 'source is failing');
+  if (failures === failingAfter && !isServiceFault) log.error({ failure: message }, 'source is failing');
 }
 
 /** Describes an error for the partner; only faults of the source count as its failures. */
 function describeFailure(error: unknown) {
   const known = error instanceof FetchFailure ? error : refusalOf(error);
-  const ours = new FetchFailure('unavailable', 'The service could not store the file.', {
+  const serviceFault = new FetchFailure('unavailable', 'The service could not store the file.', {
     isTransient: true,
   });
-  const { message, isTransient, httpStatus, retryAfterSeconds } = known ?? ours;
-  return { message, isTransient, httpStatus, retryAfterSeconds, isOurs: !known };
+  const { message, isTransient, httpStatus, retryAfterSeconds } = known ?? serviceFault;
+  return { message, isTransient, httpStatus, retryAfterSeconds, isServiceFault: !known };
 }
 
 /** Returns the failure if the checks of an upload refuse the file. */

@@ -66,8 +66,8 @@ async function listTables(client: Client): Promise<Table[]> {
 }
 
 async function sameTables(source: Client, target: Client): Promise<Table[]> {
-  const [ours, theirs] = [await listTables(target), await listTables(source)];
-  if (JSON.stringify(ours) === JSON.stringify(theirs)) return ours;
+  const [targetTables, sourceTables] = [await listTables(target), await listTables(source)];
+  if (JSON.stringify(targetTables) === JSON.stringify(sourceTables)) return targetTables;
   throw new Error(
     'The schemas of the two databases differ: migrate FROM with this version first (DATABASE_URL=… npm run migrate).',
   );

@@ -48,7 +48,7 @@ export async function proposeReading({ partner, file }: Draft, inspection: Inspe
   );
   for (const { format_name, definition } of saved)
     if (await accepts(format_name, modeFor(definition))) return propose(format_name, modeFor(definition));
-  if (isOurs(inspection)) return propose(asItIs);
+  if (isStandard(inspection)) return propose(asItIs);
   if (inspection.suggested_format || inspection.draft_format) return propose(byMapping);
   for (const reading of [...saved.map(({ format_name }) => format_name), asItIs])
     if (await accepts(reading, 'update')) return propose(reading, 'update');
@@ -65,7 +65,7 @@ async function fetchLastFormat(partner: string): Promise<string | null> {
 }
 
 /** Whether the suggested format equals reading without a format: it has the standard columns, and no doubts. */
-function isOurs({ accepted, suggested_format, draft_format }: Inspection): boolean {
+function isStandard({ accepted, suggested_format, draft_format }: Inspection): boolean {
   if (!accepted || draft_format) return false;
   if (!suggested_format) return true;
   const { columns: _, delimiter, ...others } = suggested_format;
