@@ -80,7 +80,7 @@ const groups: Record<string, Row[]> = {
       'Form without its file; parts; one field',
       `${bytes(multipartOverheadBytes)}; ${formParts}; ${bytes(document.components.schemas.SentDefinition.maxLength)}`,
       '413; 400; 422',
-      'A form of this service has at most six parts.',
+      'A form of this service has at most eight parts.',
     ],
     [
       'JSON body; its depth',

@@ -66,7 +66,8 @@ export function metricsAndLogsPage(): string {
       Object.entries(requestOutcomes).map(([name, meaning]) => [code(name), meaning]),
     ),
     '## Log line of a run',
-    'Each run of a job has one line, with `msg` `run`:',
+    'Each run of a job has one line at its end, with `msg` `run`. A failed run has another line before it, `run failed` or' +
+      ' `revert failed`, with the reason in `err`.',
     fieldTable(runLogFields),
     '## Secrets in logs',
     'No line contains an API key, a body, a query value or a value of a failed SQL statement. An error (`err`) has `type`,' +
