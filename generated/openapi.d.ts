@@ -2163,7 +2163,7 @@ export interface components {
             feed_id: string | null;
             /**
              * @description Why the last attempt failed: a code, a colon and a sentence. For an HTML page, it begins with `not_a_table (html)`. Null if it did not fail.
-             * @example http_status (404): The server responded with 404.
+             * @example http_status (404): The server responded with 404. Check the URL.
              */
             failure_reason: string | null;
         };
@@ -2547,9 +2547,8 @@ export interface components {
          *     - `incomplete_group` (error): The row takes cells from the beginning of its group (`fill_down`), which has no
          *       `product_name` or could not be read. Fill the cell, or correct the rows above; the rows of a group must follow
          *       each other. Example: `mug,,Big,MUG-B`
-         *     - `invalid_price` (error): The price does not follow the price grammar. The message says what is wrong:
-         *       a decimal separator that the file does not use, a negative price, a word, a fifth decimal, an unknown currency.
-         *       An empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
+         *     - `invalid_price` (error): The price does not follow the price grammar. Correct the price as the message says. An
+         *       empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
          *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
          *     - `currency_conflict` (error): The currency in the price differs from the row's `currency`. Make both the same,
@@ -2570,7 +2569,7 @@ export interface components {
          *       skipped only for `duplicate_sku`: a later row was used. Leave the row out; to load it nevertheless, empty its
          *       `_codes`. Example: `2,duplicate_sku,LAMP-1,Head lamp`
          *     - `unknown_sku` (error): The feed has mode `update`, and the partner has no product with this sku. Correct the
-         *       sku, or load the product by a feed with mode `upsert`. Example: `LAMP-9,24.50`
+         *       sku, or load the product with mode `upsert`. Example: `LAMP-9,24.50`
          *     - `suspicious_sku` (warning): The sku looks damaged: a spreadsheet's text formula (`="0042"`), apostrophe
          *       (`'0042`) or exponent (`1.23457E+12`), or invisible characters. It is stored unchanged; a corrected file
          *       creates another product. Export the column as text, without invisible characters. Withdraw the product with
@@ -2580,8 +2579,8 @@ export interface components {
          *     - `unknown_availability` (warning): Unknown availability: the value is stored, but the product cannot be
          *       ordered. Use in_stock, available, limited_stock, low_stock, preorder, backorder, out_of_stock, unavailable,
          *       sold_out or discontinued; or map the word in `availability` of a format. Example: `LAMP-1,Head lamp,ask us`
-         *     - `zero_price` (warning): The price is 0. If there is no price, leave the cell empty, which removes a stored
-         *       price. Example: `LAMP-1,Head lamp,0.00`
+         *     - `zero_price` (warning): The price is 0. If there is no price, leave the cell empty: this removes a
+         *       stored price. Example: `LAMP-1,Head lamp,0.00`
          *     - `unknown_column` (warning): The header has an unknown column; its cells are ignored. Reported once, on the
          *       header. Rename the column to a column of the format, or remove it. Names that begin with `_` are not
          *       reported. Example: `LAMP-1,Lamp,Head lamp`
@@ -3336,7 +3335,7 @@ export interface components {
             description: string;
             /**
              * @description The remedy.
-             * @example If there is no price, leave the cell empty, which removes a stored price.
+             * @example If there is no price, leave the cell empty: this removes a stored price.
              */
             remedy: string;
             /**
@@ -5776,7 +5775,7 @@ export interface operations {
                      *           "code": "zero_price",
                      *           "severity": "warning",
                      *           "description": "The price is 0.",
-                     *           "remedy": "If there is no price, leave the cell empty, which removes a stored price.",
+                     *           "remedy": "If there is no price, leave the cell empty: this removes a stored price.",
                      *           "example": "sku,product_name,price\nLAMP-1,Head lamp,0.00"
                      *         }
                      *       ]
@@ -7595,7 +7594,7 @@ export interface operations {
                 content: {
                     /**
                      * @example {
-                     *       "detail": "Source daily-export reads its feeds by this format. Change or delete the source first."
+                     *       "detail": "Source daily-export uses this format. Change or delete the source first."
                      *     }
                      */
                     "application/json": components["schemas"]["ErrorBody"];

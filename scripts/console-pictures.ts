@@ -98,7 +98,7 @@ async function partnersWalk(page: Page, url: string, take: Take): Promise<void> 
   await page.getByRole('region', { name: 'First rows as products' }).getByText('189.90').waitFor();
   await take('partner-2-check');
   await page.getByRole('button', { name: 'Store the file and preview' }).click();
-  await page.getByRole('region', { name: 'What a run would change' }).waitFor();
+  await page.getByRole('region', { name: 'Preview of the run' }).waitFor();
   await take('partner-3-preview');
   await page.getByRole('button', { name: 'Run now' }).click();
   await page.getByText('The run is complete').waitFor();

@@ -154,7 +154,7 @@ export const runCancelled = (id: string) =>
   new ServiceError('run_cancelled', `The run of job ${id} was cancelled before it started.`);
 
 export const jobAlreadyWaiting = (id: string) =>
-  new ServiceError('job_already_waiting', `Job ${id} is already waiting to run.`);
+  new ServiceError('job_already_waiting', `A run of job ${id} is already queued.`);
 
 export const idempotentRequestInProgress = () =>
   new ServiceError(
@@ -204,7 +204,7 @@ export const tooManyFormats = (partnerName: string, most: number) =>
 export const formatInUse = (sourceName: string) =>
   new ServiceError(
     'format_in_use',
-    `Source ${sourceName} reads its feeds by this format. Change or delete the source first.`,
+    `Source ${sourceName} uses this format. Change or delete the source first.`,
   );
 
 export const sourceNotFound = () => new ServiceError('source_not_found', 'Source not found.');

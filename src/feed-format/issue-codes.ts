@@ -31,8 +31,7 @@ export const issueCodes = {
   invalid_price: {
     severity: 'error',
     description: 'The price does not follow the price grammar.',
-    remedy:
-      'The message says what is wrong: a decimal separator that the file does not use, a negative price, a word, a fifth decimal, an unknown currency. An empty cell removes the stored price.',
+    remedy: 'Correct the price as the message says. An empty cell removes the stored price.',
     example: 'sku,product_name,price\nLAMP-1,Head lamp,"1.299,00"',
   },
   invalid_currency: {
@@ -88,7 +87,7 @@ export const issueCodes = {
   unknown_sku: {
     severity: 'error',
     description: 'The feed has mode `update`, and the partner has no product with this sku.',
-    remedy: 'Correct the sku, or load the product by a feed with mode `upsert`.',
+    remedy: 'Correct the sku, or load the product with mode `upsert`.',
     example: 'sku,price\nLAMP-9,24.50',
   },
   suspicious_sku: {
@@ -115,7 +114,7 @@ export const issueCodes = {
   zero_price: {
     severity: 'warning',
     description: 'The price is 0.',
-    remedy: 'If there is no price, leave the cell empty, which removes a stored price.',
+    remedy: 'If there is no price, leave the cell empty: this removes a stored price.',
     example: 'sku,product_name,price\nLAMP-1,Head lamp,0.00',
   },
   unknown_column: {

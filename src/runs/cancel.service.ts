@@ -39,7 +39,7 @@ async function endRun(db: Database, jobId: number, isOver: () => boolean): Promi
   let cancelled: number | undefined;
   do {
     if (cancelled !== undefined) {
-      // A later run was requested after the cancellation.
+      // The cancelled run is no longer pending.
       if ((await findPendingRun(db, jobId))?.run !== cancelled) return true;
     } else {
       const result = await inTransaction(db, 'request', (trx) => requestCancel(trx, jobId));

@@ -147,8 +147,8 @@ async function prepareRevert(db: Database, asked: AskedRevert): Promise<RunTarge
 /** @throws run_not_completed */
 function checkCompleted({ id }: AskedRevert, { run, status }: JobRunRow): void {
   if (status === 'failed' || status === 'cancelled') {
-    const what = status === 'failed' ? 'has failed' : 'was cancelled';
-    throw runNotCompleted(`Run ${run} of job ${id} ${what}: it has changed nothing.`);
+    const what = status === 'failed' ? 'failed' : 'was cancelled';
+    throw runNotCompleted(`Run ${run} of job ${id} ${what} and changed nothing: there is nothing to revert.`);
   }
   if (status !== 'completed')
     throw runNotCompleted(`Run ${run} of job ${id} has not ended: wait for its end.`);

@@ -108,7 +108,7 @@ export async function getPermittedTarget(
   const target = await getRunTarget(db, id, scope);
   const { maxWithdrawn } = request;
   if (maxWithdrawn === undefined || target.mode === 'replace') return { ...target, ...request };
-  const msg = 'Only the run of a feed with mode replace withdraws products';
+  const msg = "Input should be absent unless the mode of the feed is 'replace'";
   const loc = ['query', 'max_withdrawn'];
   throw invalidShape([{ type: 'not_replace', loc, msg, input: String(maxWithdrawn) }]);
 }

@@ -80,7 +80,7 @@ function faultOf(
   return {
     type: 'not_in_format',
     loc: ['query', 'format'],
-    msg: `Format should be able to write every product: ${column} of ${productId} ${reason}`,
+    msg: `Format should be able to represent every product: ${column} of ${productId} ${reason}`,
     input: format,
     ctx: { product_id: productId, sku, column },
   };

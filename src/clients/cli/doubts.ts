@@ -19,7 +19,7 @@ export function parseAnswers(texts: readonly string[], doubts: readonly Doubt[])
     const choice = Number(number) - 1;
     if (!doubt?.choices[choice])
       throw new UsageFailure(
-        `Wrong --answer: ${printable(text)}. There is no such choice; inspect lists them.`,
+        `Wrong --answer: ${printable(text)}. There is no such choice. Run inspect without --answer to list the choices.`,
       );
     answers.set(doubt.about, { choice, value });
     if (isOpen(doubt, answers))

@@ -35,7 +35,7 @@ export const exitCodeMeanings: [codes: string, meaning: string][] = [
   [`${exitCodes.usage}`, 'wrong command line or setting, or FILE cannot be read'],
   [
     `${exitCodes.rowsSkipped}`,
-    'with --strict: loaded, but rows were skipped; of inspect: something is in doubt, and not answered',
+    'with --strict: loaded, but rows were skipped; of inspect: questions about the file are not answered',
   ],
   [`${exitCodes.unavailable}`, 'the service was unreachable or overloaded, after all retries'],
   [`${exitCodes.timedOut}`, '--timeout expired; a run continues'],
@@ -92,11 +92,11 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .option('--no-run', 'only store the file')
     .option(...format)
     .option('--mode <MODE>', 'upsert, replace (withdraw what the file lacks) or update (known products only)')
-    .option('--collection <NAME>', 'move its products to this collection of the catalog')
-    .option('--max-skipped-percent <N>', 'fail if more rows than this percentage are skipped')
+    .option('--collection <NAME>', 'the collection of the catalog to which the products of the file move')
+    .option('--max-skipped-percent <N>', 'fail if more than N percent of the rows are skipped')
     .option(
       '--max-price-jump-percent <N>',
-      'fail if more changed prices than this percentage are fivefold or a fifth',
+      'fail if more than N percent of the changed prices rise or fall by a factor of five or more',
     )
     .option(...maxWithdrawn)
     .option(...allowOlder)
@@ -182,13 +182,13 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
   ofJob('cancel', 'cancel a run: no product changes').action((jobId: string, _options, command: Command) =>
     start(cancel(jobId), command),
   );
-  ofJob('plan', 'show what a run would change (dry run)')
+  ofJob('plan', 'show the changes of a run (dry run)')
     .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
     .option(...cursor)
     .action((jobId: string, options: Parameters<typeof showPlan>[1], command: Command) =>
       start(showPlan(jobId, options), command),
     );
-  ofJob('changes', 'list what a run changed')
+  ofJob('changes', 'list the changes of a run')
     .requiredOption(...runNumber)
     .option('--limit <N>', 'show N changes at most', wholeNumber('--limit', 0, 1000), 100)
     .option(...cursor)
@@ -221,7 +221,7 @@ function addJobCommands(program: Command, start: Start, env: NodeJS.ProcessEnv):
     );
   ofJob(
     'upload-mended',
-    'upload the corrected rows of a file of rejects, and show what a run would change (dry run)',
+    'upload the corrected rows of a file of rejects, and show the changes of a run (dry run)',
   )
     .addArgument(
       new Argument('<FILE>', 'the rejects of the last run, corrected, - for standard input').argParser(

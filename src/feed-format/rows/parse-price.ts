@@ -38,7 +38,7 @@ const pointMessages = {
   noDigits:
     'price has no digits. Leave the cell empty if there is no price, or add the word to null_values of a format.',
   decimals: 'price has more than four decimals. Round it.',
-  size: 'price is larger than 999,999,999,999.9999.',
+  size: 'price is larger than 999,999,999,999.9999. Correct it.',
   currency:
     'price names a currency that is neither an active ISO 4217 code nor one of $ € £ ¥. Write it like 5 EUR, or in the currency column.',
   form: 'price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.',
@@ -50,7 +50,7 @@ const commaMessages: Record<PriceFault, string> = {
   ...pointMessages,
   decimal:
     'price has a decimal point, but the format of the file has a decimal comma. Write it with a decimal comma, for example 1299,00 or 1.299,00.',
-  size: 'price is larger than 999.999.999.999,9999.',
+  size: 'price is larger than 999.999.999.999,9999. Correct it.',
   form: 'price is not a number in the accepted form, for example 1299,00, 1.299,00, $5 or 5 EUR, and at most 999.999.999.999,9999.',
 };
 

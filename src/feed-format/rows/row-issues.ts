@@ -43,29 +43,34 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
     `${field} is missing: the row takes it from the first row of its group (fill_down), which lacks it or could not be read. Fill the cell, or correct the rows above.`,
   // The reason of each is in parse-price.ts.
   invalid_price: () => 'price is not a number in the accepted form.',
-  invalid_currency: () => 'currency is not an active ISO 4217 code, for example USD.',
-  currency_conflict: () => 'The currency in price differs from the currency column.',
+  invalid_currency: () => 'currency is not an active ISO 4217 code. Use a code such as USD.',
+  currency_conflict: () =>
+    'The currency in price differs from the currency column. Make both the same, or name the currency once.',
   too_many_fields: () =>
     'The row has more fields than the header. Put quotes around values that contain the delimiter.',
   value_too_long: (field) =>
     field
-      ? `${field} is longer than ${columnFormat(field).maxLength} characters.`
+      ? `${field} is longer than ${columnFormat(field).maxLength} characters. Shorten it.`
       : `The row is longer than ${recordBytes} bytes; a quote may be unclosed.`,
-  invalid_character: (field) => `${field} contains a NUL character.`,
+  invalid_character: (field) => `${field} contains a NUL character. Remove it; the file may be UTF-16.`,
   invalid_quoting: () => 'Text follows a closing quote. Double the quotes inside a quoted value.',
-  duplicate_sku: () => 'A later valid row of this feed has the same sku; the last one is used.',
+  duplicate_sku: () =>
+    'A later valid row of this feed has the same sku; the last one is used. Keep one row per sku.',
   superseded_row: () =>
     'A later row of the corrected feed has the same sku and was used instead. Leave this row out; to load it, empty its _codes.',
-  unknown_sku: () => 'The partner has no product with this sku; a feed with mode update creates none.',
+  unknown_sku: () =>
+    'The partner has no product with this sku, and a feed with mode update creates none. Correct the sku, or load the product with mode upsert.',
   suspicious_sku: () => 'sku looks damaged; it is stored unchanged.',
   repeated_header: () => 'The row repeats the header, as in joined files: it is skipped.',
-  unknown_availability: () => 'Unknown availability: the product cannot be ordered.',
-  zero_price: () => 'price is 0.',
+  unknown_availability: () =>
+    'Unknown availability: the product cannot be ordered. Use a word such as in_stock or out_of_stock, or map this one in a format.',
+  zero_price: () => 'price is 0. Leave the cell empty if there is no price.',
   price_jump: () =>
     'Many prices rose or fell by a factor of five or more. Check the decimal separator and the currency.',
-  unknown_column: () => 'Unknown column: its cells are ignored.',
+  unknown_column: () =>
+    'Unknown column: its cells are ignored. Rename it to a column of the format, or remove it.',
   older_feed: () =>
-    'A later feed of the partner was already loaded: this run may have replaced its values with older ones.',
+    'A newer feed of the partner was loaded before this run, which may have replaced its values with older ones. Run the newer feed again to restore them.',
 };
 
 /** Messages by code and field: the kept issues share these texts. */

@@ -21,7 +21,7 @@ export function suspicionOf(sku: string): string | undefined {
   if (textFormula.test(sku))
     return "sku is a spreadsheet's text formula, and is stored as it is. Write it without = and quotes.";
   if (textMark.test(sku))
-    return "sku begins with a spreadsheet's mark of a text, and is stored with it. Write it without the apostrophe.";
+    return "sku begins with an apostrophe, a spreadsheet's mark of text, and is stored with it. Remove the apostrophe.";
   if (exponent.test(sku))
     return 'sku looks like a number that a spreadsheet has shortened, and is stored as it is. Export the column as text.';
   const [found] = invisible.exec(sku) ?? [];

@@ -66,7 +66,7 @@ export async function fetchSource(
   try {
     // The workers of the earlier attempts died.
     if (attempts > fetchLimits.retrySeconds.length + 1)
-      throw new FetchFailure('aborted', 'The attempts were interrupted.');
+      throw new FetchFailure('aborted', 'The attempts were interrupted. Fetch the source again.');
     const outcome = await attempt(claim, context, AbortSignal.any([stopping, limit]));
     log.info({ ...line, feed_id: outcome.feedId }, `source fetched: ${outcome.status}`);
     observe?.(outcome.status);

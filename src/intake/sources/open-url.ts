@@ -48,7 +48,7 @@ export async function openUrl(request: UrlRequest, options: OpenUrlOptions): Pro
       throw redirectFailure(
         response,
         'too_many_redirects',
-        `There are more than ${openUrlLimits.redirectsMax} redirects.`,
+        `There are more than ${openUrlLimits.redirectsMax} redirects. Use the final URL.`,
       );
     url = redirectTarget(url, location, response);
   }
@@ -67,10 +67,14 @@ function redirectTarget(from: URL, location: string | undefined, response: Incom
     throw redirectFailure(
       response,
       'wrong_redirect',
-      'The server redirects to a URL that is neither http nor https.',
+      'The server redirects to an address that is missing, has a password, or is neither http nor https. Use the final URL.',
     );
   if (from.protocol === 'https:' && target.protocol === 'http:')
-    throw redirectFailure(response, 'insecure_redirect', 'The server redirects from https to http.');
+    throw redirectFailure(
+      response,
+      'insecure_redirect',
+      'The server redirects from https to http. Use the final URL, with https.',
+    );
   return target;
 }
 
@@ -125,7 +129,7 @@ export function connectionFailure(error: unknown): FetchFailure {
   if (error instanceof PrivateAddressError) {
     return new FetchFailure(
       'private_address',
-      'The host, or one that it redirects to, has an address that is not public.',
+      'The host, or one that it redirects to, has an address that is not public. Use a public URL, or ask the operator to allow private addresses.',
     );
   }
   const { code } = error as NodeJS.ErrnoException;

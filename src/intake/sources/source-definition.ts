@@ -52,7 +52,7 @@ export function sourceFaults(body: unknown): ShapeError[] {
     add(
       'not_replace',
       ['max_withdrawn_percent'],
-      'Only the run of a feed with mode replace withdraws products',
+      "Input should be absent unless the mode of the feed is 'replace'",
     );
   const { cron, time_zone: zone = 'UTC' } = objectOf(schedule);
   if (typeof cron === 'string' && typeof zone === 'string') {

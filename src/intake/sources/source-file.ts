@@ -97,8 +97,14 @@ export async function openSourceFile(
 const validatorOf = (text: string | undefined) =>
   text !== undefined && text.length <= validatorCharactersMax ? text : null;
 
+/** What the partner can do; nothing where the next attempt may succeed. */
+function remedyOf(status: number): string {
+  if (isTransient(status)) return '';
+  return [401, 403].includes(status) ? ' Check the secrets of the source.' : ' Check the URL.';
+}
+
 function statusFailure(status: number, retryAfter: string | undefined): FetchFailure {
-  return new FetchFailure('http_status', `The server responded with ${status}.`, {
+  return new FetchFailure('http_status', `The server responded with ${status}.${remedyOf(status)}`, {
     detail: String(status),
     httpStatus: status,
     isTransient: isTransient(status),
@@ -174,9 +180,13 @@ function unpacked(response: IncomingMessage): Readable {
   if (['', 'identity'].includes(encoding)) return response;
   if (['gzip', 'x-gzip'].includes(encoding)) return pipeline(response, createGunzip(), () => undefined);
   response.destroy();
-  throw new FetchFailure('content_encoding', 'The content has a Content-Encoding that is not supported.', {
-    httpStatus: response.statusCode,
-  });
+  throw new FetchFailure(
+    'content_encoding',
+    'The content has a Content-Encoding that is not supported. Send it uncompressed, or compressed with gzip.',
+    {
+      httpStatus: response.statusCode,
+    },
+  );
 }
 
 /** Returns the last segment of the path, with an extension of a feed. */

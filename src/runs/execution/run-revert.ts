@@ -52,7 +52,7 @@ export function revertCounters({
 export function conflictText(conflicts: number, revertsRun: number): string {
   const what = conflicts === 1 ? '1 product was' : `${conflicts} products were`;
   const them = conflicts === 1 ? 'it' : 'them';
-  return `${what} changed since run ${revertsRun}. Revert the later runs first, or leave ${them} alone with on_conflict=skip.`;
+  return `${what} changed since run ${revertsRun}. Revert the later runs first, or skip ${them} with on_conflict=skip.`;
 }
 
 const nothing: RevertCounts = { updated: 0, withdrawn: 0, restored: 0, unchanged: 0, conflicts: 0 };

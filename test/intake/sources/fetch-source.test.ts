@@ -271,7 +271,7 @@ describe('a fetch fails at once', () => {
     expect(await fetchOnce(name)).toMatchObject({
       status: 'failed',
       http_status: 404,
-      failure_reason: 'http_status (404): The server responded with 404.',
+      failure_reason: 'http_status (404): The server responded with 404. Check the URL.',
     });
   });
 });

@@ -52,7 +52,7 @@ describe('a redirect', () => {
     const plain = jest.spyOn(http, 'request');
 
     await expect(openUrl(request('https://93.184.215.14/a.csv'), options)).rejects.toThrow(
-      'insecure_redirect: The server redirects from https to http.',
+      'insecure_redirect: The server redirects from https to http. Use the final URL, with https.',
     );
     expect(plain).not.toHaveBeenCalled();
   });

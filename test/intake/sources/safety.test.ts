@@ -216,7 +216,7 @@ describe('a redirect', () => {
     await store({ url: `${feeds.url}/6` });
     expect(await fetchOnce()).toMatchObject({
       status: 'failed',
-      failure_reason: 'too_many_redirects: There are more than 5 redirects.',
+      failure_reason: 'too_many_redirects: There are more than 5 redirects. Use the final URL.',
     });
   });
 
@@ -239,7 +239,7 @@ describe('a private address', () => {
       expect(await fetchOnce(closed)).toMatchObject({
         status: 'failed',
         failure_reason:
-          'private_address: The host, or one that it redirects to, has an address that is not public.',
+          'private_address: The host, or one that it redirects to, has an address that is not public. Use a public URL, or ask the operator to allow private addresses.',
       });
     }
     expect(feeds.requests).toEqual([]);

@@ -81,7 +81,7 @@ describe('DELETE /partners/{partner_name}/formats/{format_name}', () => {
 
       expect([refused.status, refused.body.detail]).toEqual([
         409,
-        'Source daily reads its feeds by this format. Change or delete the source first.',
+        'Source daily uses this format. Change or delete the source first.',
       ]);
       expect((await service.api.send('DELETE', formatPath('Formatted', 'weekly'))).status).toBe(200);
     });

@@ -101,10 +101,10 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
         'price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.';
       const word =
         'price has no digits. Leave the cell empty if there is no price, or add the word to null_values of a format.';
-      const currency = 'currency is not an active ISO 4217 code, for example USD.';
+      const currency = 'currency is not an active ISO 4217 code. Use a code such as USD.';
       expect((body as string).split('\n')).toEqual([
         '_line,_codes,_messages,sku,product_name,price,currency,brand',
-        '2,duplicate_sku,A later valid row of this feed has the same sku; the last one is used.,A,Double,1,EUR,Acme',
+        '2,duplicate_sku,A later valid row of this feed has the same sku; the last one is used. Keep one row per sku.,A,Double,1,EUR,Acme',
         `3,invalid_price,"${price}",B,Price,"1.299,00",EUR,Acme`,
         `5,missing_required invalid_currency invalid_price,"sku is required and must not be empty. product_name is required and must not be empty. ${currency} ${word}",,,NA,XXQ,Acme`,
         '6,too_many_fields,The row has more fields than the header. Put quotes around values that contain the delimiter.,F,Fields,1,EUR,Acme,more',

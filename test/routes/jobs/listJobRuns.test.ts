@@ -177,7 +177,9 @@ describe('GET /jobs/{job_id}/runs', () => {
       expect(body).toMatchObject({ status: 'cancelled', message: 'The run was cancelled.', items: [] });
       expect(await service.api.post(`/jobs/${feed.jobId}/revert?run=2`)).toMatchObject({
         status: 409,
-        body: { detail: `Run 2 of job ${feed.jobId} was cancelled: it has changed nothing.` },
+        body: {
+          detail: `Run 2 of job ${feed.jobId} was cancelled and changed nothing: there is nothing to revert.`,
+        },
       });
     });
 

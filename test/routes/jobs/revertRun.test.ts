@@ -576,7 +576,7 @@ describe('POST /jobs/{job_id}/revert', () => {
         expect(status).toBe(409);
         expect(body).toEqual({
           detail:
-            '3 products were changed since run 1. Revert the later runs first, or leave them alone with on_conflict=skip.',
+            '3 products were changed since run 1. Revert the later runs first, or skip them with on_conflict=skip.',
           conflicts: [
             {
               product_id: expect.stringMatching(/^PR/),
@@ -619,7 +619,10 @@ describe('POST /jobs/{job_id}/revert', () => {
     it('reports that a run has failed', async () => {
       const { jobId } = await service.api.loadFeed('sku,product_name\nA,"Tent\n', 'Failed');
 
-      await refused({ jobId }, `Run 1 of job ${jobId} has failed: it has changed nothing.`);
+      await refused(
+        { jobId },
+        `Run 1 of job ${jobId} failed and changed nothing: there is nothing to revert.`,
+      );
     });
 
     it('reports that a run has not ended', async () => {
@@ -654,7 +657,7 @@ describe('POST /jobs/{job_id}/revert', () => {
     it('reports that the job is queued or running', async () => {
       const { feed } = await loadThreeDays('Busy');
       await service.api.post(`/jobs/${feed.jobId}/run`, undefined, { prefer: 'respond-async' });
-      await refused(feed, `Job ${feed.jobId} is already waiting to run.`);
+      await refused(feed, `A run of job ${feed.jobId} is already queued.`);
 
       await leaveRunning(service, feed);
       await refused(feed, `Job ${feed.jobId} is already running.`);
@@ -666,7 +669,7 @@ describe('POST /jobs/{job_id}/revert', () => {
       await service.api.post(`/jobs/${feed.jobId}/run`);
       await revert(feed, '?run=1', { prefer: 'respond-async' });
 
-      await refused(feed, `Job ${feed.jobId} is already waiting to run.`, '?run=2');
+      await refused(feed, `A run of job ${feed.jobId} is already queued.`, '?run=2');
       const run = await service.api.post(`/jobs/${feed.jobId}/run`);
       expect([run.status, run.body]).toEqual([409, { detail: `Job ${feed.jobId} is already running.` }]);
     });

@@ -56,7 +56,7 @@ describe('a file that is selected before its partner', () => {
     await button(page, 'Check this file').click();
     await page.getByRole('heading', { name: 'About this file' }).waitFor();
     await button(page, 'Store the file and preview').click();
-    await page.getByRole('region', { name: 'What a run would change' }).getByText('Tent').waitFor();
+    await page.getByRole('region', { name: 'Preview of the run' }).getByText('Tent').waitFor();
     expect((await service.api.get('/feeds?partner_name=Latecomer')).body.items).toMatchObject([
       { file_name: 'feed.csv' },
     ]);
@@ -181,7 +181,7 @@ describe('a saved format', () => {
 
     await button(page, 'Store the file and preview').click();
     await dialog.getByRole('button', { name: 'Replace it' }).click();
-    await page.getByRole('region', { name: 'What a run would change' }).getByText('9.99').waitFor();
+    await page.getByRole('region', { name: 'Preview of the run' }).getByText('9.99').waitFor();
     const columns = { ...corrected.columns, price: { from: ['VK-Preis'] } };
     expect(await formatsOf('Asked')).toEqual({ default: { ...corrected, columns } });
   });
@@ -223,7 +223,7 @@ describe('a saved format', () => {
     await page.getByRole('alert').waitFor();
     await page.unroute('**/feeds/upload');
     await button(page, 'Try again').click();
-    await page.getByRole('region', { name: 'What a run would change' }).getByText('9.99').waitFor();
+    await page.getByRole('region', { name: 'Preview of the run' }).getByText('9.99').waitFor();
 
     expect((await service.api.get('/feeds?partner_name=Answered')).body.count).toBe(1);
     expect(await formatsOf('Answered')).toMatchObject({
@@ -281,7 +281,7 @@ describe('a saved format', () => {
     await button(page, 'Try again').click();
 
     const dialog = page.getByRole('dialog', { name: 'Replace the format default?' });
-    const plan = page.getByRole('region', { name: 'What a run would change' });
+    const plan = page.getByRole('region', { name: 'Preview of the run' });
     await dialog.or(plan).waitFor();
     expect(await dialog.count()).toBe(questions);
     if (questions > 0) {
@@ -360,7 +360,7 @@ describe('a saved format', () => {
     expect(await howToRead(page).inputValue()).toBe('*');
     expect(await page.getByLabel('Save as format').inputValue()).toBe('default-2');
     await button(page, 'Store the file and preview').click();
-    await page.getByRole('region', { name: 'What a run would change' }).getByText('9.99').waitFor();
+    await page.getByRole('region', { name: 'Preview of the run' }).getByText('9.99').waitFor();
 
     expect(Object.keys(await formatsOf('Beside')).sort()).toEqual(['default', 'default-2']);
   });
@@ -375,7 +375,7 @@ describe('a saved format', () => {
     await firstProduct(page).getByText('4.10').waitFor();
     await button(page, 'Store the file and preview').click();
     await button(page, 'Replace it').click();
-    await page.getByRole('region', { name: 'What a run would change' }).getByText('Zelt').waitFor();
+    await page.getByRole('region', { name: 'Preview of the run' }).getByText('Zelt').waitFor();
 
     const columns = { ...corrected.columns, sku: { from: ['ArtNr'] } };
     expect(await formatsOf('Renamed')).toEqual({ default: { ...corrected, columns } });

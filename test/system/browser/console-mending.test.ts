@@ -21,7 +21,7 @@ const issuesOf = (feedId: string, search = '') =>
 async function sendMended(page: Page) {
   await button(page, 'Send the mended rows').click();
   await page.waitForURL(/\/feeds\/FD\d+\/plan$/);
-  await page.getByRole('region', { name: 'What a run would change' }).waitFor();
+  await page.getByRole('region', { name: 'Preview of the run' }).waitFor();
   const [, feedId] = /feeds\/(FD\d+)\/plan$/.exec(page.url())!;
   return (await service.api.get(`/feeds/${feedId}`)).body as Record<string, string>;
 }
@@ -395,7 +395,7 @@ describe('thousands of issues', () => {
       'Warned',
     );
     const { page } = await issuesOf(feedId);
-    const remarks = page.getByRole('region', { name: 'Remarks' }).locator('tbody tr');
+    const remarks = page.getByRole('region', { name: 'Warnings' }).locator('tbody tr');
     await remarks.first().waitFor();
     while (await button(page, 'Show more').isVisible()) {
       const before = await remarks.count();

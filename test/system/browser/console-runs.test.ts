@@ -43,7 +43,7 @@ describe('a feed that was run before', () => {
     const { page, refused } = await open(`/feeds/${older.feedId}/run`);
 
     await link(page, 'Preview, then run again').click();
-    const row = page.getByRole('region', { name: 'What a run would change' }).locator('tbody tr').first();
+    const row = page.getByRole('region', { name: 'Preview of the run' }).locator('tbody tr').first();
     await row.waitFor();
     expect(await row.innerText()).toMatch(/A-1\s+Changed\s+Price\s+12\s+10/);
     await button(page, 'Run again').click();
@@ -76,7 +76,7 @@ describe('a feed that was run before', () => {
     await confirm.waitFor({ state: 'detached' });
     await page.goBack();
     await confirm.click();
-    const plan = page.getByRole('region', { name: 'What a run would change' });
+    const plan = page.getByRole('region', { name: 'Preview of the run' });
     await plan.getByText('B-1').waitFor();
     expect(await pricesOf('Older')).toEqual({ 'A-1': 12, 'B-1': 5 });
     await button(page, 'Run again').click();
@@ -97,7 +97,7 @@ describe('a feed that was not run before', () => {
   it('is run without a confirmation only while nothing newer is loaded and no other person has run it', async () => {
     const feed = await feedOf('Raced', 10);
     const { page, refused } = await open(`/feeds/${feed.feedId}/plan`);
-    const plan = page.getByRole('region', { name: 'What a run would change' });
+    const plan = page.getByRole('region', { name: 'Preview of the run' });
     await plan.locator('tbody tr', { hasText: 'New' }).waitFor();
     await service.api.post(`/jobs/${feed.jobId}/run`);
     await load('Raced', 12);
@@ -127,7 +127,7 @@ describe('a feed that was not run before', () => {
     await button(page, 'Run now').waitFor();
     await load('Overtaken', 12);
     await button(page, 'Run now').click();
-    await page.getByRole('heading', { name: 'What a run would change' }).waitFor();
+    await page.getByRole('heading', { name: 'Preview of the run' }).waitFor();
     expect(await pricesOf('Overtaken')).toEqual({ 'A-1': 12 });
     await button(page, 'Run now').click();
     const dialog = page.getByRole('dialog', { name: 'Run this older feed?' });
@@ -217,8 +217,8 @@ describe('a reverted run', () => {
     await page.getByText('Run 2 has undone it').waitFor();
     await page.getByText(/Undone on .+ by /).waitFor();
     expect(await page.getByText('The run is complete').count()).toBe(0);
-    await link(page, 'See what it changed').click();
-    await page.getByRole('heading', { name: 'What run 1 changed' }).waitFor();
+    await link(page, 'See its changes').click();
+    await page.getByRole('heading', { name: 'Changes of run 1' }).waitFor();
     await page.getByText('Run 2 has undone it').waitFor();
     expect(await button(page, 'Undo this run').count()).toBe(0);
     await link(page, 'Feeds').click();

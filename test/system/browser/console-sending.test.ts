@@ -82,7 +82,7 @@ describe('a slow upload', () => {
     await sendFast();
     await button(page, 'Try again').click();
 
-    await page.getByRole('region', { name: 'What a run would change' }).waitFor();
+    await page.getByRole('region', { name: 'Preview of the run' }).waitFor();
     expect(keys[0]).toMatch(/^[0-9a-f]{32}$/);
     expect(keys).toEqual([keys[0], keys[0]]);
     expect(await feedsOf('Lost')).toBe(1);

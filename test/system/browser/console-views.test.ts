@@ -121,7 +121,7 @@ describe('the changes of a run', () => {
     await page.getByRole('button', { name: 'Undo the run' }).click();
 
     await page.getByRole('heading', { name: 'Runs of this feed' }).waitFor();
-    await page.getByText('What run 2 changed').waitFor();
+    await page.getByText('Changes of run 2').waitFor();
     expect((await service.api.get('/products?partner_name=Undone')).body.count).toBe(0);
   });
 });

@@ -62,7 +62,7 @@ describe('the steps of a partner', () => {
     await button(page, 'Store the file and preview').click();
 
     // Before and after.
-    const plan = page.getByRole('region', { name: 'What a run would change' });
+    const plan = page.getByRole('region', { name: 'Preview of the run' });
     await plan.getByText('Zweimannzelt').waitFor();
     await page.reload();
     await plan.getByText('Zweimannzelt').waitFor();
@@ -119,7 +119,7 @@ describe('the steps of a partner', () => {
     await sample.getByText('9.99').waitFor();
     await button(page, 'Store the file and preview').click();
 
-    const plan = page.getByRole('region', { name: 'What a run would change' });
+    const plan = page.getByRole('region', { name: 'Preview of the run' });
     await plan.getByText('9.99').waitFor();
     expect(complaints).toEqual([]);
   });
@@ -235,7 +235,7 @@ describe('the steps of a partner', () => {
     await button(page, 'Run now').click();
     await page.getByRole('link', { name: 'Preview, then run again' }).click();
     await button(page, 'Preview a run that withdraws 11 products').click();
-    const plan = page.getByRole('region', { name: 'What a run would change' });
+    const plan = page.getByRole('region', { name: 'Preview of the run' });
     await plan.getByText('W-11').waitFor();
     await page.reload();
     await button(page, 'Run again').click();

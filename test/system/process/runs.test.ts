@@ -71,7 +71,7 @@ describe('while all run slots of a process are in use', () => {
     const again = await Promise.all([run(feed), run(feeds[0]!)]);
 
     expect(again.map(({ status, body }) => [status, body.detail])).toEqual([
-      [409, `Job ${feed.jobId} is already waiting to run.`],
+      [409, `A run of job ${feed.jobId} is already queued.`],
       [409, `Job ${feeds[0]!.jobId} is already running.`],
     ]);
     expect((await stateOf(feed)).status).toBe('queued');

@@ -243,7 +243,7 @@ describe('GET /partners/{partner_name}/products.csv?format=', () => {
       type: 'not_in_format',
       loc: ['query', 'format'],
       msg: expect.stringMatching(
-        new RegExp(`^Format should be able to write every product: ${column} of PR\\d+ ${why}$`),
+        new RegExp(`^Format should be able to represent every product: ${column} of PR\\d+ ${why}$`),
       ),
       input: 'own',
       ctx: { product_id: expect.stringMatching(/^PR/), sku, column },

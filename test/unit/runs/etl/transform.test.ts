@@ -100,7 +100,7 @@ describe('a valid row', () => {
 describe('a valid row with a warning', () => {
   it.each([
     ["a spreadsheet's text formula", ['="0000279"', '="A-1"', '=""']],
-    ["a spreadsheet's mark of a text", ["'0042"]],
+    ["a spreadsheet's mark of text", ["'0042"]],
     [
       'a number',
       ['1.23457E+12', '1,23457E+12', '1E+12', '1.2E+06', '9.99e+15', '123.4E+9', '1.00E-05', '1E+100'],
@@ -189,7 +189,8 @@ describe('a valid row with a warning', () => {
           columnNumber: 8,
           code: 'unknown_availability',
           severity: 'warning',
-          message: 'Unknown availability: the product cannot be ordered.',
+          message:
+            'Unknown availability: the product cannot be ordered. Use a word such as in_stock or out_of_stock, or map this one in a format.',
           value: availability,
         },
       ]);
@@ -208,7 +209,7 @@ describe('a valid row with a warning', () => {
         columnNumber: 6,
         code: 'zero_price',
         severity: 'warning',
-        message: 'price is 0.',
+        message: 'price is 0. Leave the cell empty if there is no price.',
         value: price,
       },
     ]);
