@@ -75,8 +75,8 @@ const servers: Record<string, Hostile> = {
     url: () => `http://private.test:${new URL(feeds.url).port}/a.csv`,
     closed: true,
   },
-  'is silent': { speak: () => undefined },
-  'falls silent within the file': { respond: (_request, response) => void response.write('sku') },
+  'does not respond': { speak: () => undefined },
+  'stalls during the file': { respond: (_request, response) => void response.write('sku') },
   'sends headers without end, slowly': {
     speak(socket) {
       socket.write(head);
@@ -118,20 +118,20 @@ const servers: Record<string, Hostile> = {
       drip(response, 'A,Tent\n'.repeat(1_000), 1);
     },
   },
-  'packs a huge file': {
+  'compresses a huge file': {
     respond: (_request, response) => void response.setHeader('content-encoding', 'gzip').end(bomb),
   },
-  'packs nothing, without end': {
+  'sends empty compressed data without end': {
     respond(_request, response) {
       response.setHeader('content-encoding', 'gzip').write(gzipHead);
       drip(response, nothing, 20);
     },
   },
-  'sends half of a packed file': {
+  'sends half of a compressed file': {
     respond: (_request, response) =>
       void response.setHeader('content-encoding', 'gzip').end(gzipSync(csv).subarray(0, -10)),
   },
-  'names a packing that was not asked for': {
+  'uses an unsupported Content-Encoding': {
     respond: (_request, response) => void response.setHeader('content-encoding', 'br').end(csv),
   },
   'sends a login page with 200': {
@@ -153,7 +153,7 @@ const servers: Record<string, Hostile> = {
   },
   'is overloaded': { respond: (_request, response) => void response.writeHead(503).end() },
   'sends a part with 206': { respond: (_request, response) => void response.writeHead(206).end(csv) },
-  'says 304 without having been asked': {
+  'responds with 304 to a request without a condition': {
     respond: (_request, response) => void response.writeHead(304).end(),
   },
   'redirects in a circle': {
