@@ -6,7 +6,6 @@ import type { OpenAPIV3 } from 'openapi-types';
 
 type Document = OpenAPIV3.Document;
 
-/** A change between two documents that affects clients. */
 export interface Change {
   /** Breaking: a client of the old document may stop working or compiling. */
   impact: 'breaking' | 'additive';
@@ -17,10 +16,7 @@ export interface Change {
 
 const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
 
-/**
- * Lists the changes for clients: changes that Redocly finds, and changes that it rates as harmless or misses. Texts and examples
- * do not count.
- */
+/** Lists the changes for clients, by Redocly's findings and by rules of this file. Texts and examples do not count. */
 export function compareContracts(released: Document, revision: Document): Change[] {
   const { base, changes: movedOut } = withoutMovedOut(released, revision);
   const changes = [
@@ -35,8 +31,7 @@ export function compareContracts(released: Document, revision: Document): Change
 }
 
 /**
- * Removes operations that the revision serves outside the document (`x-outside-contract`), and their schemas: the same
- * request still has the same response.
+ * Removes operations that are served outside the document (`x-outside-contract`), with their schemas: responses are unchanged.
  */
 function withoutMovedOut(released: Document, revision: Document): { base: Document; changes: Change[] } {
   const { 'x-outside-contract': outside = [] } = revision as { 'x-outside-contract'?: string[] };

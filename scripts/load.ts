@@ -31,7 +31,6 @@ const rssMax = 200;
 interface Sample {
   /** Megabytes of resident memory. */
   rss: number;
-  /** The same, of the worker. */
   workerRss: number;
   handles: number;
   connections: number;

@@ -44,7 +44,6 @@ async function profile(
   kind: RequestKind,
 ): Promise<{ perSecond: number; times: Map<string, number> }> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-profile-'));
-  // As root, PostgreSQL runs as another user, which needs access.
   chmodSync(folder, 0o755);
   const profiles = join(folder, 'profiles');
   mkdirSync(profiles);

@@ -1,4 +1,3 @@
-/** A recorded request of Schemathesis. */
 export interface RecordedRequest {
   /** As in Schemathesis, `POST /orders`; the method may be undocumented. */
   operation: string;
@@ -7,7 +6,6 @@ export interface RecordedRequest {
   status: number;
   method: string;
   target: string;
-  /** Without the API key. */
   headers?: Record<string, string>;
   /** Replaces the valid API key; null: none. */
   key?: string | null;

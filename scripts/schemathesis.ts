@@ -22,7 +22,6 @@ async function main(): Promise<number> {
     return 1;
   }
   const folder = mkdtempSync(join(tmpdir(), 'catalog-schemathesis-'));
-  // As root, PostgreSQL runs as another user, which needs access.
   chmodSync(folder, 0o755);
   const service = await startServiceProcess(join(folder, 'data'), { API_KEYS: key, LOG_LEVEL: 'info' });
   try {

@@ -89,7 +89,6 @@ export async function prepareFolder(folder: string, document: string): Promise<v
   await writeFile(join(folder, specification), document);
 }
 
-/** Generates a client in a prepared folder. */
 export async function generate(generator: Generator, folder: string): Promise<Client> {
   const { file } = generator;
   await mkdir(join(folder, generator.folder), { recursive: true });
@@ -111,7 +110,6 @@ async function readSources(folder: string): Promise<Record<string, string>> {
 export interface Names {
   /** Names of the document, in any form. */
   given: readonly string[];
-  /** Names that a client must have. */
   required: readonly string[];
 }
 

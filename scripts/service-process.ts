@@ -68,15 +68,13 @@ export async function startServiceProcess(
 
 export interface WorkerProcess {
   pid: number;
-  /** The address of its metrics. */
   operatorUrl: string;
   /** Sends a signal and waits for the exit. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<unknown>;
 }
 
 /**
- * Starts a worker on the data folder of a running service, and waits until it is ready.
- * @param settings - its environment, in addition to the address of the database
+ * Starts a worker on the data folder of a running service, and waits until it is ready. @param settings - additional environment
  */
 export async function startWorkerProcess(
   dataDir: string,
@@ -115,10 +113,8 @@ export async function startWorkerProcess(
   };
 }
 
-/** The folder of the embedded database's socket. */
 export const socketFolder = (dataDir: string) => join(dataDir, 'postgres');
 
-/** The address of the embedded database. */
 export const embeddedAddress = (dataDir: string) => ({
   host: socketFolder(dataDir),
   user: 'postgres',

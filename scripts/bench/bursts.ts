@@ -5,7 +5,6 @@ import { ask, quantile, timed, watchMemory } from './measure';
 import type { BenchContext, Measurement } from './report';
 import { keyHeader, withService } from './servers';
 
-/** Concurrent requests. */
 const burst = 64;
 
 const slowUploads = 16;
@@ -24,7 +23,6 @@ interface Burst {
   seconds: number;
 }
 
-/** Results of uploads beside slow uploads of other partners. */
 interface BesideSlow {
   /** Percentage. */
   succeeded: number;
@@ -37,10 +35,7 @@ interface Round {
   peakMegabytes: number;
 }
 
-/**
- * Measures concurrent requests of one key, and uploads beside slow clients, with the default settings. Results: the share that
- * succeeds, the latency, and the memory of the process.
- */
+/** Measures the success, latency and memory of concurrent requests of one key, and of uploads beside slow clients. */
 export async function measureBursts(context: BenchContext): Promise<Measurement[]> {
   const rounds: Round[] = [];
   for (let round = 0; round < context.rounds; round++) {

@@ -2,11 +2,9 @@ import type { OpenAPIV3 } from 'openapi-types';
 import document from '../../generated/openapi.json';
 import { filterValues, type FilterValues } from './catalog-data';
 
-/** A documented combination of parameters. */
 export interface Combination {
   query: Record<string, string>;
   hasLaterPages: boolean;
-  /** The partner that the key is limited to. */
   scope: string | null;
   name: string;
 }

@@ -20,8 +20,7 @@ interface Timed {
 }
 
 /**
- * Measures every documented combination of filters, sort, direction and kind of key. It sends one request at a time: for the
- * first page, and a page after 100 products.
+ * Measures every documented combination of filters, sort, direction and kind of key: the first page, and one after 100 products.
  */
 export async function measureCatalog(context: BenchContext): Promise<Measurement[]> {
   const { quick, rounds, folder, log, database = 'embedded', settings } = context;

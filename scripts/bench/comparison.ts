@@ -7,11 +7,9 @@ export interface ComparisonOrder {
   connections: number;
   /** Columns of a `ProductRow`. */
   columns: string;
-  /** Whether statements are prepared. */
   preparesStatements: boolean;
   /** Headers of each response, besides type and length. */
   headers: Record<string, string>;
-  /** The accepted key. */
   apiKey: string;
 }
 
@@ -80,10 +78,8 @@ export function openReader(order: ComparisonOrder, pool: Pool) {
   };
 }
 
-/** Reads the number of an id like `PR00042`. */
 export const numberOf = (id: string) => Number(id.slice(2));
 
-/** Reports the port to the parent process. */
 export function reportPort(port: number): void {
   process.stdout.write(`${port}\n`);
 }

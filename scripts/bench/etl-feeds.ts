@@ -95,7 +95,6 @@ function* lines(
     yield `${sku},${name},"${description}",${brand},${category},${price},USD,${word}\n`;
 }
 
-/** A product as the feeds contain it. */
 interface FeedProduct {
   sku: string;
   name: string;

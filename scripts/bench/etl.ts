@@ -12,7 +12,6 @@ import { fillNeighbors, neighborsCount, untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
 import { keyHeader, withService, type Service } from './servers';
 
-/** The service of one round and its identifiers. */
 interface Round extends Service {
   feeds: Feeds;
   /** Minimum seconds of a measurement beside a run: enough for a p99. */
@@ -101,7 +100,6 @@ async function measureWhileBusy(round: Round): Promise<Figures> {
   };
   await sendFeed(round.url, 'Another', round.feeds.base);
   await round.database.query('checkpoint');
-  // Warm-up.
   await watchAnswers({ ...round, watchSeconds: 2 }, () => sleep(2_000));
   await watch('idle', () => sleep(round.watchSeconds * 1000));
   await watch('first', () => runExpecting(round.url, 'JV00004', { inserted: rows }));
@@ -200,7 +198,6 @@ async function copyIntoTextTable({ dataDir, database, feeds }: Round): Promise<n
   return Number(/Time: ([\d.]+) ms/.exec(output)![1]) / 1000;
 }
 
-/** Combines the figures of all rounds with their limits. */
 function describe(rows: number, megabytes: number, rounds: readonly Figures[]): Measurement[] {
   const of = (name: string) => rounds.map((figures) => figures[name]!);
   const version = psqlVersion();

@@ -28,7 +28,6 @@ export class Fleet {
     readonly database: Client = api.database,
   ) {}
 
-  /** Calls `work` with a fleet in a temporary folder. */
   static with<T>(folder: string, work: (fleet: Fleet) => Promise<T>): Promise<T> {
     const settings = { QUEUE_WORKER: 'off', MAX_CONCURRENT_UPLOADS: String(concurrentUploads) };
     const employ = async (api: Service) => {
@@ -60,7 +59,6 @@ export class Fleet {
     throw new Error('no worker executes a run');
   }
 
-  /** @returns the number of the feed's validation job */
   async upload(partnerName: string, content: Blob): Promise<number> {
     return Number((await uploadFeed(this.api.url, feedForm(partnerName, content))).jobId.slice(2));
   }
@@ -74,7 +72,6 @@ export class Fleet {
     return inTurns(concurrentUploads, partnerNames, (partnerName) => this.upload(partnerName, content));
   }
 
-  /** Requests runs of these jobs concurrently. */
   queue(jobIds: readonly number[]): Promise<QueuedJob[]> {
     return inTurns(concurrentRequests, jobIds, async (jobId) => {
       const queuedAt = Date.now();

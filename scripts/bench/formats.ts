@@ -8,10 +8,7 @@ import { withService } from './servers';
 /** The baseline format. */
 const limitFormat = 'standard';
 
-/**
- * Measures first loads of the same products in several formats, each of a new partner. Unit: processor time of the service's Node
- * processes. PostgreSQL does the same work for each.
- */
+/** Measures first loads of the same products in several formats, in processor time of the service's Node processes. */
 export async function measureFormats(context: BenchContext): Promise<Measurement[]> {
   const rows = context.quick ? 100_000 : 1_000_000;
   const feeds = await writeFormattedFeeds(context.folder, rows);

@@ -17,8 +17,7 @@ const pages: Record<string, string> = {
 };
 
 /**
- * Measures costs of a growing catalog. Each partner sends the same feed; at some sizes the first partner sends it again,
- * unchanged and with a tenth of its prices changed. Absolute values of one run.
+ * Measures the cost of feeds in a growing catalog: first loads, an unchanged feed, and one with a tenth of its prices changed.
  */
 export async function measureGrowth({ quick, products, folder, log }: BenchContext): Promise<Measurement[]> {
   const partners = quick ? 3 : 10;
@@ -97,7 +96,6 @@ async function logged(
   return { seconds, bytes: (await position()) - before };
 }
 
-/** Bytes. */
 async function sizes(database: Client): Promise<Record<string, number>> {
   const { rows } = await database.query<Record<string, number>>(`
     select cast(pg_table_size('products') as double precision) as table,

@@ -20,7 +20,6 @@ export interface LoadOrder {
   apiKey: string;
   /** Connections take them in turn. */
   requests: readonly DrawnRequest[];
-  /** Start index in the list. */
   from?: number;
 }
 

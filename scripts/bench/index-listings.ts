@@ -48,7 +48,6 @@ export async function measureListings(
     for (const [name, path] of Object.entries(listings)) times[name] = await time(url + path);
     return times;
   };
-  // Warm-up.
   await timeAll();
   const withAll = await timeAll();
   const measured = Object.entries(withAll).map(([name, milliseconds]): Measurement => ({

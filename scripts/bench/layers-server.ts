@@ -89,7 +89,6 @@ async function main(): Promise<void> {
   process.send!(ports);
 }
 
-/** Builds an application with these layers only. */
 function cutOff(layers: Middleware[]): express.Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').disable('query parser');

@@ -5,7 +5,6 @@ import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { keyHeader } from './servers';
 
-/** @returns seconds */
 export async function timed(work: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   await work();
@@ -133,11 +132,7 @@ export function watchReads(url: string, work: () => Promise<unknown>): Promise<n
   });
 }
 
-/**
- * Resets the peak memory of a process. Linux only.
- * @returns a function that reads the peak since then, in MB
- * @throws Error on other systems
- */
+/** Resets the peak memory of a process. Linux only. @returns a function that reads the peak since then, in MB */
 export function watchMemory(pid: number): { peakMegabytes(): number } {
   writeFileSync(`/proc/${pid}/clear_refs`, '5');
   return {

@@ -52,10 +52,7 @@ interface Subject {
 /** Figures of a round by subject and name: seconds (also `processor: …`), requests per second, MB (`memory: …`). */
 type Figures = Record<SubjectName, Record<string, number>>;
 
-/**
- * Measures the service beside two usual stacks that do the same with batches of upserts. All of them take every step and send
- * every request, one after the other, in an order that rotates from round to round.
- */
+/** Measures the service beside two usual stacks with batched upserts; all take every step, in an order that rotates by round. */
 export async function measurePeers(context: BenchContext): Promise<Measurement[]> {
   const rows = context.products ?? (context.quick ? 100_000 : 1_000_000);
   if (rows % 10 !== 0) throw new Error('the part peers needs a multiple of ten rows');
@@ -156,7 +153,6 @@ async function startService(dataDir: string, feeds: Feeds): Promise<Subject> {
   };
 }
 
-/** Starts a peer on an empty table of a new database. */
 async function startPeer(dataDir: string, feeds: Feeds, name: PeerName): Promise<Subject> {
   const owner = await connectTo(dataDir);
   await owner.query(`create database ${name}`);
@@ -237,7 +233,6 @@ async function requireFullPage(port: number): Promise<void> {
     throw new Error(`port ${port}: expected ten products and a first one`);
 }
 
-/** Combines the figures of all rounds. */
 function describe(size: string, rounds: readonly Figures[]): Measurement[] {
   const besideBoth = (name: string, unit: string, figure: string): Measurement[] =>
     (Object.keys(peers) as PeerName[]).map((peer) => ({

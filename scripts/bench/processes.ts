@@ -11,7 +11,6 @@ export interface ComparisonServer {
   stop(): void;
 }
 
-/** Starts a comparison server of this folder. */
 export function startServer(file: string, order: ComparisonOrder): ComparisonServer {
   return startListener(file, ['--import', 'tsx', join(__dirname, file), JSON.stringify(order)], {
     NODE_ENV: 'production',

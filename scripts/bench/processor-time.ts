@@ -1,8 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * Watches the processor time of a process with all its threads. Linux only.
- * @returns a function that returns the milliseconds since then
+ * Watches the processor time of a process with all threads. Linux only. @returns a function that returns milliseconds since then
  */
 export function watchProcessors(pid: number): () => number {
   const before = processorTime(pid);
@@ -61,7 +60,6 @@ function processorTime(pid: number): number {
   return 10 * (Number(fields[11]) + Number(fields[12]));
 }
 
-/** Milliseconds. */
 function endedChildrenTime(pid: number): number {
   const fields = statOf(pid);
   return 10 * (Number(fields[13]) + Number(fields[14]));

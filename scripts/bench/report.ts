@@ -1,7 +1,6 @@
 import { median } from '../service-process';
 import type { DatabaseKind } from './servers';
 
-/** Parts of the benchmark, in the order of execution. */
 export const parts = [
   'etl',
   'formats',
@@ -61,7 +60,6 @@ export interface BenchContext {
   settings?: Record<string, string>;
   /** The folder of the build that `release` compares with; absent: the last release. */
   other?: string;
-  /** A temporary folder. */
   folder: string;
   log: (line: string) => void;
 }
@@ -84,7 +82,6 @@ export interface Setting {
   date: string;
   commit: string;
   machine: string;
-  /** Versions. */
   node: string;
   postgres: string;
   quick: boolean;

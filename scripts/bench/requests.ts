@@ -35,7 +35,6 @@ const peers = {
 } as const;
 type Peer = keyof typeof peers;
 
-/** Orders of many clients are created in batches. */
 const leastOrders = 1.5;
 /** Maximum ratio of latency to fastify, for a single client. */
 const loneClientMax = 1.2;

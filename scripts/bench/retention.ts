@@ -35,10 +35,7 @@ const fillSql = (jobs: number, issues: number) => `
   commit;
 `;
 
-/**
- * Measures reads of the catalog with and without a prune of nine months of a year's row issues. Then a year's issues are written
- * again, and pruned: the table must have the same size as before.
- */
+/** Measures reads of the catalog beside a prune of nine months of row issues, and the table's size after it is filled again. */
 export async function measureRetention({ quick, rounds, folder, log }: BenchContext): Promise<Measurement[]> {
   const [products, jobs, issues] = quick ? [50_000, 1, 250] : [1_000_000, 4, 500];
   const idle: number[] = [];

@@ -15,10 +15,7 @@ export async function fillCatalog(database: Client): Promise<void> {
     analyze`);
 }
 
-/**
- * Creates orders of three items each. They are spread evenly over the days before `untilDaysAgo` and over all partners, a tenth
- * of them in another currency.
- */
+/** Creates orders of three items, spread evenly over time and partners; a tenth has another currency. */
 export async function fillOrders(
   database: Client,
   { orders, days, untilDaysAgo = 0 }: { orders: number; days: number; untilDaysAgo?: number },

@@ -20,7 +20,6 @@ export interface MeasuredBuild {
   settings?: Record<string, string>;
 }
 
-/** A running service with a database of its own. */
 export interface Service {
   port: number;
   url: string;
@@ -41,7 +40,6 @@ export type Watch = () => () => { node: number; postgres: number };
 /** The server of a production installation: from Debian if installed, else the programs of the embedded one. */
 const debian = '/usr/lib/postgresql/15/bin';
 
-/** Calls `work` with this build on a new embedded database. */
 export const withService = <T>(
   folder: string,
   work: (service: Service) => Promise<T>,

@@ -124,7 +124,6 @@ interface Feeds {
   close(): void;
 }
 
-/** Starts a server of feeds that responds after a pause. */
 async function startFeeds(): Promise<Feeds> {
   let [inProgress, changedAt, busyMilliseconds, requestMilliseconds] = [0, 0, 0, 0];
   const change = (by: number) => {

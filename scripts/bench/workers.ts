@@ -12,7 +12,6 @@ interface Sizes {
   /** Rows of each concurrently loaded feed. */
   rowsTogether: number;
   feedsTogether: number;
-  /** Rows of the feed whose worker is killed. */
   rowsKilled: number;
   /** Rows of the large feed, and the number of small feeds queued with it. */
   rowsLarge: number;
@@ -170,7 +169,6 @@ async function measureFairness(
   }
 }
 
-/** Combines the figures of all rounds. */
 function describe(sizes: Sizes, rounds: readonly Figures[]): Measurement[] {
   const of = (name: string) => rounds.map((figures) => figures[name]!);
   const count = (number: number) => number.toLocaleString('en');

@@ -1,7 +1,6 @@
 import { keyHeader } from '../bench/servers';
 import type { Answer, Transcript } from './transcript';
 
-/** A file to upload. */
 export interface FeedFile {
   name: string;
   bytes: Buffer;
@@ -12,7 +11,6 @@ export interface FeedFile {
 /** A part of a form: a field with its value, or the file. */
 export type Part = [name: string, value: string] | FeedFile;
 
-/** Sends requests to a service, and records the responses. */
 export class Client {
   constructor(
     readonly url: string,
@@ -40,7 +38,6 @@ export class Client {
     return this.send('GET', path, { headers });
   }
 
-  /** Sends a form with these parts, in their order. */
   sendForm(path: string, parts: readonly Part[]): Promise<Answer> {
     const title = parts.map((part) => (Array.isArray(part) ? part.join('=') : part.name)).join(', ');
     return this.send('POST', path, { body: formOf(parts) }, ` with ${title}`);

@@ -23,7 +23,6 @@ import { Transcript } from './transcript';
 
 const parts = ['recorded', 'feeds', 'sources', 'cli'] as const;
 const project = join(__dirname, '..', '..');
-/** Folder of the transcripts. */
 const results = join(project, 'dist', 'compare-answers');
 const names = ['other', 'present'] as const;
 type Name = (typeof names)[number];

@@ -1,7 +1,4 @@
-/**
- * Loaded into a test process (`node --require`): appends each response of its HTTP servers to RECORDED_RESPONSES. One line of
- * JSON per response, with the name of the test that received the request.
- */
+/** Appends each response of a test process's HTTP servers to RECORDED_RESPONSES, as a line of JSON with the test's name. */
 const { Buffer } = require('node:buffer');
 const { appendFileSync } = require('node:fs');
 const { Server } = require('node:http');

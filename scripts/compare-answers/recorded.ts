@@ -13,11 +13,7 @@ interface Recorded extends Omit<Answer, 'body'> {
 /** The document's examples, Dredd, and the requests recorded from Schemathesis. */
 const tests = ['replay.test.ts', 'dredd', 'schemathesis'];
 
-/**
- * Replays the requests of the contract of a checkout against its own code, and records the responses.
- * @returns the number of responses
- * @throws Error if a test fails
- */
+/** Replays a checkout's requests of the contract against its own code, and records the responses. @returns their number */
 export async function recordReplays(checkout: string, folder: string): Promise<number> {
   let answers = 0;
   // Together they would run in an order chosen by Jest.

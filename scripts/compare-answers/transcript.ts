@@ -28,7 +28,6 @@ export class Transcript {
   /** @param constants - texts that differ between the services, each with its placeholder */
   constructor(private readonly constants: readonly [text: string, name: string][] = []) {}
 
-  /** Adds the response to a request. */
   add(title: string, { status, headers, body }: Answer): void {
     const type = String(headers['content-type'] ?? '');
     const isJson = type.startsWith('application/json');
@@ -43,14 +42,12 @@ export class Transcript {
     this.addText(title, [String(status), ...lines.toSorted(), isJson ? jsonText(body) : fileText(body)]);
   }
 
-  /** Adds lines below a title. */
   addText(title: string, lines: readonly string[]): void {
     this.answers++;
     const text = lines.join('\n').replaceAll('\n', '\n  ');
     this.parts.push(`${this.normalize(title)}\n  ${this.normalize(text)}\n`);
   }
 
-  /** Writes the transcript to a file. */
   write(file: string): void {
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, this.parts.join('\n'));

@@ -10,10 +10,7 @@ import { startTestService, type TestService } from '../support/service';
 import { putSource } from '../support/source-requests';
 import { keepFormatRules, keepSourceRules } from './rules';
 
-/**
- * Valid and invalid requests generated from the schemas of the document, like a small Schemathesis. The service checks each of
- * its responses against the document (`verifyResponses`): a violation is a 500 here.
- */
+/** Valid and invalid requests from the document's schemas, like Schemathesis. The service turns violations into 500s. */
 const cases = () => casesFor('requests made of the document', 15);
 
 const document = json as unknown as OpenAPIV3.Document;

@@ -3,7 +3,6 @@ import { ApiClient, type ApiResponse } from '../support/api-client';
 import { operationOf } from '../support/contract';
 import { startProxy } from './prism';
 
-/** Maximum size of a body for Prism. */
 const bodyBytesMax = 10 * 1000 * 1000;
 
 /** A client of a service behind Prism's proxy. Requests that Prism would change go to the service directly. */

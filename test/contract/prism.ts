@@ -22,10 +22,7 @@ export function startMock(): Promise<string> {
   });
 }
 
-/**
- * Starts Prism as a proxy that replaces a response that violates the document by a 500 with the header `sl-violations`.
- * @returns its address
- */
+/** Starts a Prism proxy that replaces responses that violate the document by a 500 with `sl-violations`. @returns its address */
 export function startProxy(upstream: string): Promise<string> {
   return listen({
     isProxy: true,
@@ -39,7 +36,6 @@ export function startProxy(upstream: string): Promise<string> {
   });
 }
 
-/** Starts Prism; it is stopped after the file. */
 async function listen(config: Parameters<typeof createServer>[1]['config']): Promise<string> {
   const logger = createLogger('test', { enabled: false });
   const prism = createServer(await operations, { cors: false, components: { logger }, config });

@@ -15,10 +15,7 @@ const examples = documentedResponses.flatMap(({ examples, ...response }) =>
 const ajv = new Ajv({ coerceTypes: true, strict: false });
 addFormats(ajv);
 
-/**
- * Lists the places where a response lacks keys or types of its example. Every element of a list in the example must match an
- * element of the response. The schema check covers the rest.
- */
+/** Lists places where a response lacks keys or types of its example; lists must contain matches of the example's elements. */
 function differences(answer: unknown, example: unknown, at = 'body'): string[] {
   if (kindOf(answer) !== kindOf(example)) return [`${at}: ${kindOf(answer)} instead of ${kindOf(example)}`];
   if (Array.isArray(example)) {

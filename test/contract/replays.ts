@@ -61,11 +61,9 @@ export interface State {
   withoutDatabase: ApiClient;
   /** Its key has used up its only request. */
   exhausted: ApiClient;
-  /** Shutting down. */
   draining: ApiClient;
   /** With a key that is limited to a partner without the examples' data. */
   limited: ApiClient;
-  /** With a read-only key. */
   readOnly: ApiClient;
   /** Every handler throws. */
   failing: ApiClient;
@@ -744,7 +742,6 @@ export const replays: Record<string, Replay> = {
 
 const weeklyPath = formatPath(partnerName, 'weekly-price-list');
 
-/** Stores the format of the document's examples. */
 function putWeekly(api: ApiClient): Promise<ApiResponse> {
   return sendExample(
     api,
@@ -756,7 +753,6 @@ function putWeekly(api: ApiClient): Promise<ApiResponse> {
 const exampleSource = { url: 'https://feeds.acme.example/export/products.csv' };
 const exampleSourcePath = sourcePath(partnerName, 'daily-export');
 
-/** Stores the source of the document's examples. */
 function putExampleSource(api: ApiClient): Promise<ApiResponse> {
   return sendExample(
     api,
@@ -764,7 +760,6 @@ function putExampleSource(api: ApiClient): Promise<ApiResponse> {
   );
 }
 
-/** Replays of responses that all operations share. */
 function ofEveryOperation(): Record<string, Replay> {
   const byStatus: Record<string, (operation: Operation, state: State) => Promise<ApiResponse>> = {
     401: (operation, { api }) => sendExample(api.withKey('wrong'), operation),

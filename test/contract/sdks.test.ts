@@ -22,7 +22,6 @@ const csv = 'sku,product_name,price,currency\nTENT-2,Two-person tent,189.90,EUR\
 const partnerName = 'Acme Outdoor';
 const file = () => new File([csv], 'spring.csv', { type: 'text/csv' });
 
-/** Checks the results of a client. */
 function expectTheStory(story: {
   receipt: Schemas['FeedReceipt'];
   job: Schemas['Job'];

@@ -20,10 +20,7 @@ interface Subject {
   api: ApiClient;
   /** The store without injected failures. */
   objectStore: ObjectStore;
-  /**
-   * From the call with this number on, calls of the next requests have this fate; 0 restores the store. @returns a function that
-   * returns the number of calls
-   */
+  /** Gives calls from this number on this fate; 0 restores the store. @returns a function that returns the number of calls */
   failFrom(number: number, fate: string): () => number;
 }
 

@@ -15,7 +15,6 @@ beforeEach(() => {
 });
 
 const unavailable = { status: 503, body: { detail: 'Service temporarily unavailable' } };
-/** Stored in parts. */
 const largeCsv = goodCsv + 'LAMP-1,Head lamp,24.50\n'.repeat(500_000);
 
 const forever = () => new Promise<'pass'>(() => undefined);

@@ -5,7 +5,6 @@ import { commits, killAndRestart, newPartner, says, startWorld, type World } fro
 import { ofMatrix } from '../support/matrix';
 import type { DatabaseCall } from '../support/postgres-proxy';
 
-/** A service on the local store. */
 let local: World;
 beforeAll(async () => {
   const folder = createTestFolder();

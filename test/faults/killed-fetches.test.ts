@@ -25,10 +25,7 @@ beforeEach(() => {
 const source = 'daily';
 const pathOf = (partner: string) => sourcePath(partner, source);
 
-/**
- * Requests a fetch of a new partner, and holds it. Workers poll for fetches only after it exists, so that an idle poll is not
- * held instead.
- */
+/** Requests a fetch of a new partner, and holds it. Workers poll only after it exists, so that no idle poll is held. */
 async function holdFetch(hold: () => Promise<void>): Promise<{ partner: string; reached: Promise<void> }> {
   const partner = newPartner();
   const { api } = world.service;
@@ -55,7 +52,6 @@ const expireLeases = () =>
     .where('status', 'running')
     .update({ next_attempt_at: new Date(0) });
 
-/** Counts the feeds that are committed. */
 const feedsOf = async (partner: string): Promise<number> =>
   (
     await world
@@ -93,7 +89,6 @@ const holdCommit = (what: 'call' | 'answer') => () =>
 /** Sends the rest of the file of `holdDownload`. */
 let finishDownload: () => void;
 
-/** Makes the server send half of the file. */
 function holdDownload(): Promise<void> {
   return new Promise((resolve) => {
     feeds.respond = (_request, response: ServerResponse) => {

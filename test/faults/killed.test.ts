@@ -14,7 +14,6 @@ const largeCsv = csv + `,${'x'.repeat(10_000)},1\n`.repeat(600);
 /** Several chunks of a COPY. */
 const manyRows = csv + Array.from({ length: 5_000 }, (_, at) => `S${at},Product ${at},1\n`).join('');
 
-/** The feeds of a partner. */
 const feedsOf = async ({ db }: World, partnerName: string): Promise<number[]> =>
   db('feeds')
     .join('partners', 'partners.partner_id', 'feeds.partner_id')
@@ -29,7 +28,6 @@ const holdStatement =
   ({ proxy }: World) =>
     proxy.hold(says(text)).reached;
 
-/** A service on the local store, and one on S3. */
 let local: World;
 let s3: World;
 let front: S3Front;

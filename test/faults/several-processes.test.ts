@@ -60,7 +60,6 @@ const jobOf = async ({ jobId }: UploadedFeed) => (await other.get(`/jobs/${jobId
 const hasStatus = (feed: UploadedFeed, status: string) =>
   eventually(`${feed.jobId} is ${status}`, async () => (await jobOf(feed)).status === status);
 
-/** The feeds of a partner, and its orders as a buyer. */
 async function countsOf(partner: string): Promise<{ feeds: number; orders: number }> {
   const { rows } = await all.db.raw<{ rows: [{ feeds: number; orders: number }] }>(
     `select (select cast(count(*) as int) from feeds join partners using (partner_id) where partner_name = :partner) as feeds,
@@ -295,7 +294,6 @@ describe(`two API processes and two workers, ${hasPgBouncer ? 'through PgBouncer
     await one.loadFeed(feedOf(2), newPartner());
   });
 
-  /** Runs that have started. */
   const runCount = async ({ jobId }: UploadedFeed) =>
     (
       await all

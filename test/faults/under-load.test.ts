@@ -56,7 +56,6 @@ async function someWorkIsDone(much: number): Promise<void> {
 
 const health = async () => (await service.api.get('/health')).body.database as string;
 
-/** Stops the clients, and checks everything. */
 async function expectIntact(): Promise<void> {
   await load.stop();
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });

@@ -99,7 +99,6 @@ const anyText = fc.string({
 });
 const damage = fc.option(fc.tuple(fc.nat(200), fc.integer({ min: 0, max: 255 })), { freq: 2 });
 
-/** Overwrites a byte. */
 function damaged(bytes: Buffer, how: [at: number, byte: number] | null): Buffer {
   const changed = Buffer.from(bytes);
   if (how && changed.length > 0) changed[how[0] % changed.length] = how[1];
@@ -168,7 +167,6 @@ async function unpackChunks(bytes: Buffer, chunks: number[]): Promise<Buffer | u
   }
 }
 
-/** @returns undefined for a broken file */
 function unpackAtOnce(bytes: Buffer): Buffer | undefined {
   try {
     return gunzipSync(bytes);

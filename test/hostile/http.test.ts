@@ -11,7 +11,6 @@ beforeAll(async () => {
 const end = '\r\n\r\n';
 const key = `Host: x\r\nX-API-Key: ${testKey}\r\n`;
 const order = JSON.stringify({ partner_name: 'A', items: [{ product_id: 'PR99999', quantity: 1 }] });
-/** A smuggled request. */
 const smuggled = `GET /health HTTP/1.1\r\nHost: x\r\nConnection: close${end}`;
 const post = (headers: string) =>
   `POST /orders HTTP/1.1\r\n${key}Content-Type: application/json\r\nConnection: close\r\n${headers}${end}`;

@@ -7,14 +7,10 @@ import { feedColumns } from '../../src/feed-format/columns';
 import { priceWords } from '../../src/feed-format/detect/detect-price';
 import { startTestService, type TestService } from '../support/service';
 
-/**
- * Every regular expression that is applied to a text of a caller must take linear time. For each one, recheck returns a proof, or
- * a text that takes longer.
- */
+/** Every regular expression that is applied to a caller's text must take linear time: recheck proves it, or finds an attack. */
 const src = join(__dirname, '../../src');
 
 interface Expression {
-  /** Its location. */
   place: string;
   pattern: string;
   flags: string;

@@ -28,7 +28,6 @@ beforeEach(() => {
   logged.length = 0;
 });
 
-/** Returns the log lines of requests so far. */
 const requestLines = () =>
   logged.map((line) => JSON.parse(line) as Line).filter(({ msg }) => msg === 'request');
 

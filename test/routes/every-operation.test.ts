@@ -75,7 +75,6 @@ async function putExampleSource({ api }: Pick<TestService, 'api'>): Promise<void
   if ((await api.get(put.examplePath)).status === 404) expect((await sendExample(api, put)).status).toBe(200);
 }
 
-/** Sends the operation's example. */
 function sendExample(
   api: ApiClient,
   { method, examplePath, exampleBody }: Operation,
@@ -88,7 +87,6 @@ function sendExample(
   });
 }
 
-/** Prepares what the operation's example needs. */
 async function prepare(
   { operationId }: Operation,
   { api }: Pick<TestService, 'api'> = service,

@@ -40,7 +40,6 @@ const germanRows = [
 ];
 const germanFile = encode(germanRows.join('\r\n'), 'windows-1252');
 
-/** Uploads a file, and runs its job. */
 async function load(
   csv: string | Buffer,
   partnerName: string,

@@ -13,7 +13,6 @@ import { startTestService, type TestService } from '../support/service';
 
 let service: TestService;
 beforeAll(async () => {
-  // No worker.
   service = await startTestService();
 });
 
@@ -53,14 +52,12 @@ const anyTime: Record<string, (jobId: number) => PromiseLike<unknown>> = {
   recover: () => recoverRuns(service.db),
 };
 
-/** Steps on a queued run. */
 const onQueued: Record<string, (run: PendingRun) => PromiseLike<unknown>> = {
   '1.2.0: cancelQueued': ({ jobId }) => byEarlier('cancelQueued', jobId),
   withdraw: (run) => withdraw(service.db, run),
   start: (run) => startRun(service.db, run),
 };
 
-/** Steps on a run in progress. */
 const onRunning: Record<string, (run: PendingRun) => PromiseLike<unknown>> = {
   '1.2.0: complete': ({ jobId, isCancelled }) => byEarlier(isCancelled ? 'fail' : 'complete', jobId),
   '1.2.0: fail': ({ jobId }) => byEarlier('fail', jobId),

@@ -45,7 +45,6 @@ type Stored = Product & { feed: number; withdrawal: number };
 /** A completed run: the products that it wrote, before (null: inserted) and after. */
 interface Run {
   changed: Map<string, { before: Stored | null; after: Stored }>;
-  /** The reverted run. */
   reverts?: Run;
 }
 

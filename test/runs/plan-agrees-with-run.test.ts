@@ -42,7 +42,6 @@ async function catalogOf(partnerName: string): Promise<Catalog> {
   return Object.fromEntries(rows.map(({ sku, ...fields }) => [sku, fields]));
 }
 
-/** Gets the plan with all pages of its changes. */
 async function planAll(jobId: string, limit: number) {
   const items: Change[] = [];
   for (let cursor = ''; ;) {

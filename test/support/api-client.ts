@@ -11,20 +11,17 @@ export interface Upload {
   partnerName?: string;
   csv?: string | Uint8Array;
   fileName?: string;
-  /** The media type of the file part. */
   mediaType?: string;
   /** Additional fields, sent before the file. */
   fields?: Record<string, string>;
 }
 
-/** The identifiers of a feed that was uploaded and run. */
 export interface UploadedFeed {
   feedId: string;
   submissionJobId: string;
   jobId: string;
 }
 
-/** An HTTP client of a service. */
 export class ApiClient {
   constructor(
     readonly url: string,
@@ -45,14 +42,12 @@ export class ApiClient {
     return this.send('GET', path, { headers });
   }
 
-  /** Sends `body` as JSON, if there is one. */
   post(path: string, body?: unknown, headers: Record<string, string> = {}): Promise<ApiResponse> {
     if (body === undefined) return this.send('POST', path, { headers });
     const json = { 'content-type': 'application/json', ...headers };
     return this.send('POST', path, { headers: json, body: JSON.stringify(body) });
   }
 
-  /** Sends `body` as JSON. */
   put(path: string, body: unknown): Promise<ApiResponse> {
     const headers = { 'content-type': 'application/json' };
     return this.send('PUT', path, { headers, body: JSON.stringify(body) });

@@ -6,7 +6,6 @@ import { stringify } from 'csv-stringify/sync';
 export type Schema = OpenAPIV3.SchemaObject;
 type Node = Schema | OpenAPIV3.ReferenceObject;
 
-/** Resolves a reference of the document. */
 export function resolve<T extends object>(node: T | OpenAPIV3.ReferenceObject): T {
   if (!('$ref' in node)) return node;
   const target = node.$ref

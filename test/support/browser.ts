@@ -17,7 +17,6 @@ export interface OpenPage {
   complaints: string[];
 }
 
-/** Display of a page. */
 export interface Look {
   colorScheme?: 'light' | 'dark';
   viewport?: { width: number; height: number };
@@ -65,8 +64,7 @@ const colorRules = ['color-contrast', 'link-in-text-block'];
 const layoutRules = ['color-contrast', 'target-size', 'scrollable-region-focusable'];
 
 /**
- * Checks the page in its current state.
- * @returns violations of the accessibility rules, or of these, with the elements; and whether the page is wider than the screen
+ * Checks the page in its current state. @returns violations of the rules with their elements, and whether the page is too wide
  */
 export async function findFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(axe);

@@ -4,7 +4,6 @@ import type { TestService } from './service';
 /** A row of a feed. Omitted values are empty cells if another row has the column. */
 export interface FeedRow {
   sku: string;
-  /** Default sku. */
   product_name?: string;
   description?: string;
   brand?: string;
@@ -14,7 +13,6 @@ export interface FeedRow {
   availability?: string;
 }
 
-/** Builds a feed with these rows and all of their columns. */
 export function toCsv(rows: readonly FeedRow[]): string {
   const named = rows.map((row) => ({ ...row, product_name: row.product_name ?? row.sku }));
   const columns = [...new Set(named.flatMap((row) => Object.keys(row)))] as (keyof FeedRow)[];

@@ -12,7 +12,6 @@ export interface Citus {
   distribute(db: Database): Promise<void>;
   /** Closes the connection of the Citus daemon to a database: a database in use cannot be copied. */
   release(database: string): Promise<void>;
-  /** Drops the template. */
   stop(): Promise<void>;
 }
 

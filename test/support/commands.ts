@@ -47,7 +47,6 @@ export class FeedCommand {
     });
   }
 
-  /** Its standard input. */
   get stdin(): NodeJS.WritableStream {
     return this.child.stdin!;
   }

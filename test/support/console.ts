@@ -4,9 +4,7 @@ import { openPage, watchPage, type Look, type OpenPage } from './browser';
 /** Tabs with a session, by service and key. */
 const tabs = new Map<string, Page>();
 
-/**
- * Opens a view of the console in the tab of this key, which signs in once. For another display, open the console in a new tab.
- */
+/** Opens a view of the console in the tab of this key, which signs in once. Another display needs a new tab. */
 export async function openConsole(
   browser: BrowserContext,
   { url, key }: { url: string; key: string },

@@ -58,10 +58,7 @@ export const documentedResponses: DocumentedResponse[] = routes.flatMap(({ opera
   }),
 );
 
-/**
- * Finds the operation of a request in the document, independently of the router; undefined if there is none. HEAD is treated as
- * GET.
- */
+/** Finds the operation of a request in the document, independently of the router; undefined if there is none. HEAD is GET. */
 export function operationOf(method: string, target: string): string | undefined {
   const asked = method === 'HEAD' ? 'GET' : method;
   const path = target.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0]!;
@@ -93,7 +90,6 @@ function examplesOf({ example, examples }: OpenAPIV3.MediaTypeObject): Record<st
   );
 }
 
-/** Resolves a reference of the document. */
 export function resolve<T extends object>(value: OpenAPIV3.ReferenceObject | T): T {
   if (!('$ref' in value)) return value;
   let target: unknown = document;
@@ -119,7 +115,6 @@ export interface Operation {
   hasBody: boolean;
   /** The documented status of success. */
   success: number;
-  /** The media type of its body. */
   mediaType: string;
   /** Its headers in lower case: the declared ones, and the common ones. */
   headers: string[];
@@ -150,7 +145,6 @@ const promised = {
   'x-frame-options': 'DENY',
 };
 
-/** Lists every operation of the document, new ones included. */
 export const operations: Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
   methods
     .filter((method) => item?.[method] !== undefined)
@@ -213,7 +207,6 @@ function mediaTypeOf(response: OpenAPIV3.ReferenceObject | OpenAPIV3.ResponseObj
   return mediaType;
 }
 
-/** Adds a query to a path that may already have one. */
 export function withQuery(path: string, query: string): string {
   if (query === '') return path;
   return `${path}${path.includes('?') ? '&' : '?'}${query.replace(/^\?/, '')}`;
@@ -234,10 +227,7 @@ function fillIn(path: string, parameters: (OpenAPIV3.ReferenceObject | OpenAPIV3
   return withQuery(filledIn, query.join('&'));
 }
 
-/**
- * Fails if a response lacks a security header, or has another value.
- * @param own - other values of its operation; null: the header must be absent
- */
+/** Fails if a response lacks a security header. @param own - other values of its operation; null: the header must be absent */
 export function expectSecurityHeaders(
   headers: Pick<Headers, 'get'>,
   own: Partial<Record<keyof typeof promised, string | null>> = {},

@@ -36,10 +36,7 @@ export function recordResponses(server: Server): void {
   });
 }
 
-/**
- * Writes the counts of a test file for the report of the run. Each process has a file of its own, to avoid locks.
- * @throws Error with the undocumented responses
- */
+/** Writes the counts of a test file, one file per process to avoid locks. @throws Error with the undocumented responses */
 export function flushCoverage(): void {
   if (seenHere.size === 0) return;
   appendFileSync(
@@ -71,11 +68,9 @@ export interface CoverageReport {
   neverSeen: string[];
   /** Seen, but not documented. */
   undocumented: string[];
-  /** The table, ready to print. */
   text: string;
 }
 
-/** Compares seen responses with documented ones. */
 export function reportCoverage(seen: Seen): CoverageReport {
   const neverSeen = [...documented].filter((key) => !seen.has(key));
   const undocumented = [...seen.keys()].filter(isUndocumented);

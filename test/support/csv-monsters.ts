@@ -17,7 +17,6 @@ export interface Monster {
   refusal?: string;
   /** Beginning of the message of a failed run. */
   failure?: string;
-  /** The counters of a run. */
   processed?: number;
   skipped?: number;
 }

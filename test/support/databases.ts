@@ -102,7 +102,6 @@ export interface DatabaseLine {
   /** A `DATABASE_URL`. */
   url: string;
   cut(): Promise<void>;
-  /** Restores the connection. */
   mend(): Promise<void>;
   /** From now on, a commit reaches the database, but the response is lost with the connection; also for orders. */
   loseAnswersOfCommits(): void;
@@ -154,7 +153,6 @@ export async function openDatabaseLine(address: DatabaseAddress): Promise<Databa
 /** A server with faulty behavior at the address of a database. */
 export interface FakeDatabase {
   address: DatabaseAddress;
-  /** Currently open connections. */
   open: Set<Socket>;
   /** Number of all connections so far. */
   accepted(): number;

@@ -4,7 +4,6 @@ import type { Database } from '../../src/base/db/database';
 import { connectionOf } from '../../src/base/db/dialect';
 import { productLayout, takeWorkingCopy, writeBack } from '../../src/base/db/layout/product-layout';
 
-/** Tells whether Citus distributes `products`. */
 export const isDistributed = async (db: Database) =>
   (await productLayout(db)).choose({ plain: false, distributed: true });
 
@@ -13,10 +12,7 @@ const writesProducts = /\b(insert into|update|delete from) "?products"?\b/i;
 
 type Query = (connection: Client, statement: { sql: string }) => Promise<unknown>;
 
-/**
- * Changes products in a transaction. Distributed products are changed in a working copy of all of them, whose triggers record the
- * change as on a local table.
- */
+/** Changes products in a transaction. Distributed ones are changed in a working copy, whose triggers record the changes. */
 export async function changeProducts<T>(
   db: Database,
   work: (trx: Knex.Transaction) => Promise<T>,

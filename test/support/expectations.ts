@@ -72,7 +72,6 @@ export const wrongLimits = (
   ] as const
 ).map(([limit, entry]) => [limit, { ...entry, loc: ['query', 'limit'], input: limit }] as const);
 
-/** The error of a repeated limit. */
 export const limitTwice = { ...notAnInteger, loc: ['query', 'limit'], input: ['5', '5'] };
 
 /** The error of a filter that contains a NUL character. */
@@ -84,7 +83,6 @@ export const holdsNul = (filter: string, input: string) => ({
   ctx: { pattern: String.raw`^[^\u0000]*$` },
 });
 
-/** The error of a repeated filter. */
 export const filterTwice = (filter: string) => ({
   type: 'string_type',
   loc: ['query', filter],

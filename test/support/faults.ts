@@ -34,7 +34,6 @@ export class SeveralProcesses {
     /** The test's own connection, without the pooler. */
     readonly db: Database,
     readonly objectStore: ObjectStore,
-    /** The settings of all processes. */
     readonly env: Record<string, string>,
     readonly pooler: PgBouncer | undefined,
     /** The second API process connects to PostgreSQL through this, without a pooler. */
@@ -67,7 +66,6 @@ export class SeveralProcesses {
     return processes;
   }
 
-  /** Clients of the two API processes. */
   get clients(): [ApiClient, ApiClient] {
     return [this.apis[0]!.api, this.apis[1]!.api];
   }
@@ -153,8 +151,7 @@ export class ServiceFront {
   ) {}
 
   /**
-   * Opens it. It is closed after the file.
-   * @param fateOf - is called with the method and path of a request, and its number of occurrences, from 1
+   * Opens it until the file ends. @param fateOf - gets the method and path of a request, and its number of occurrences, from 1
    */
   static async open(service: string, fateOf: (request: string, time: number) => Fate): Promise<ServiceFront> {
     const server = createServer();

@@ -4,7 +4,6 @@ import { freemem, tmpdir } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createHash, randomBytes } from 'node:crypto';
 
-/** The folder of the project. */
 export const project = resolve(__dirname, '../..');
 type Closer = () => Promise<void> | void;
 const closers: Closer[] = [];

@@ -5,10 +5,7 @@ import { createSocket } from 'node:dgram';
 import dns from 'node:dns/promises';
 import ipaddr from 'ipaddr.js';
 
-/**
- * Finds a local port without a listener. The system assigns higher ports to connections and to listeners without a port, so that
- * it stays free.
- */
+/** Finds a local port without a listener, below the range that the system assigns, so that it stays free. */
 export async function closedPort(): Promise<number> {
   for (;;) {
     const port = 20_000 + Math.floor(Math.random() * 10_000);
@@ -80,17 +77,13 @@ function listen(server: Server): Promise<number> {
   );
 }
 
-/** IPv4 and IPv6 addresses by name. */
 export type Names = Record<string, string[]>;
 
 const headBytes = 12;
 const typeA = 1;
 const typeAaaa = 28;
 
-/**
- * Starts a name server with these names, used by this process until the file ends. Other names do not exist; there is no response
- * for `dead.test`.
- */
+/** Starts a name server with these names for this process until the file ends. It does not respond for `dead.test`. */
 export async function startNameServer(names: Names): Promise<void> {
   const server = createSocket('udp4');
   server.on('message', (query, { port, address }) => {
@@ -132,10 +125,7 @@ function record(type: number, address: string): Buffer {
   const bytes = ipaddr.parse(address).toByteArray();
   return Buffer.from([0xc0, headBytes, 0, type, 0, 1, 0, 0, 0, 0, 0, bytes.length, ...bytes]);
 }
-/**
- * A self-signed certificate of `localhost`, from 2020 to 2120, and its key, which protects nothing. Only clients that are
- * configured to trust it accept it.
- */
+/** A self-signed certificate of `localhost`, from 2020 to 2120, and its key, accepted only by clients that trust it. */
 export const localhostCertificate = {
   key: `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQga/RnzQza5cNZym1W
@@ -156,7 +146,6 @@ zWK6BS8yG/0/mpSqHWcNiFVufORQ
 `,
 };
 
-/** A connection to a local port that a test can cut. */
 export interface Line {
   port: number;
   /** Cuts all connections, and new ones until `mend`. */

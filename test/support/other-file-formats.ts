@@ -45,7 +45,6 @@ export const excelWorkbook = () =>
   });
 
 const csv = 'sku,product_name,description\nTENT-2,Zelt für zwei,Leicht – und schnell aufgebaut\n';
-/** Encodes it in Windows-1252. */
 const windows1252 = () => Buffer.from(csv.replace('–', '\x96'), 'latin1');
 
 /** Files that are not CSV in UTF-8: their kind, and the code of the hint. */

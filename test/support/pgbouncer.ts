@@ -9,10 +9,7 @@ import { eventually, makeFolder } from './harness';
 /** Whether tests can put PgBouncer before PostgreSQL: it is installed (jest.config.mjs reports that), or required. */
 export const hasPgBouncer = process.env.PGBOUNCER !== undefined || process.env.PGBOUNCER_REQUIRED === '1';
 
-/**
- * Whether PgBouncer 1.21 or later is installed, which can keep prepared statements of its clients (jest.config.mjs reports that).
- * Other versions pass their names on.
- */
+/** Whether PgBouncer 1.21 or later, which keeps prepared statements of clients, is installed (jest.config.mjs reports that). */
 export const hasKeepingPgBouncer = process.env.PGBOUNCER_KEEPING !== undefined;
 
 /** A PgBouncer in transaction mode before a PostgreSQL server, for all of its databases. */

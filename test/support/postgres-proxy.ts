@@ -8,7 +8,6 @@ export interface DatabaseCall {
   kind: 'connect' | 'statement' | 'copy data';
   /** The statement; empty for other kinds. */
   sql: string;
-  /** The pool of the connection. */
   applicationName: string;
   /** The earlier statements of its transaction. */
   transaction: readonly string[];
@@ -22,7 +21,6 @@ export type Fate = 'pass' | 'lose' | 'lose answer';
 
 /** A call that is held: before the server receives it, or its response after the execution. */
 export interface HeldCall {
-  /** Resolves when it is held. */
   reached: Promise<void>;
   release: () => void;
 }
@@ -62,7 +60,6 @@ export class PostgresProxy {
     return proxy;
   }
 
-  /** As a `DATABASE_URL`. */
   get url(): string {
     return databaseUrl(this.address);
   }
@@ -74,7 +71,6 @@ export class PostgresProxy {
     return hold;
   }
 
-  /** Cuts every connection. */
   cutAll(): void {
     for (const line of this.lines) line.cut();
   }
@@ -214,7 +210,6 @@ interface Frame {
   body: Buffer;
 }
 
-/** Splits a stream of bytes into messages. */
 class Frames {
   private rest: Buffer = Buffer.alloc(0);
 

@@ -32,12 +32,10 @@ interface ProcessOptions {
   env?: Record<string, string>;
   /** The key of its client; default: the one of the settings, or the printed one. */
   key?: string;
-  /** The user of the process. */
   account?: { uid: number; gid: number };
   cwd?: string;
   /** Its argument: a `worker` only executes queued runs. */
   role?: string;
-  /** Additional arguments. */
   args?: string[];
   /** The project folder of the build; default: this one. */
   root?: string;
@@ -115,7 +113,6 @@ export class ServiceProcess {
     process.kill(-this.pid, signal);
   }
 
-  /** Sends the signal and waits for the exit. */
   stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<Exit> {
     this.kill(signal);
     return this.exit;
@@ -159,7 +156,6 @@ export function spawnService({
   return service;
 }
 
-/** Starts the service and waits until it listens. */
 export function startService(options?: ProcessOptions): Promise<ServiceProcess> {
   return spawnService(options).listens();
 }
@@ -169,9 +165,7 @@ export function clusterOf(dataDir: string): string {
   return realpathSync(join(dataDir, 'postgres'));
 }
 
-/**
- * Finds the processes of this data folder's PostgreSQL: their arguments or working directory contain it; the server comes first.
- */
+/** Finds the PostgreSQL processes whose arguments or working directory contain the data folder; the server comes first. */
 export function databaseProcesses(dataDir: string): number[] {
   const folders = [dataDir];
   if (existsSync(join(dataDir, 'postgres'))) folders.push(clusterOf(dataDir));

@@ -52,10 +52,7 @@ export function recordOf(
 /** Number of parsed texts that are kept before they are released: moving the rest has a cost. */
 const readTextsKept = 64;
 
-/**
- * The reference for records: a feed parsed by csv-parse as a stream. The extractor of the service must agree with it on
- * everything except time.
- */
+/** The reference for records: csv-parse as a stream. The service's extractor must agree with it on everything except time. */
 export class ReferenceExtractor {
   private readonly raw = new RawWindow();
   private headerSeen = false;

@@ -22,10 +22,7 @@ async function programs(): Promise<{ bin: string; account: { uid: number; gid: n
   return { bin: dirname(readlinkSync(`/proc/${pid}/exe`)), account: { uid, gid } };
 }
 
-/**
- * The versions of PostgreSQL for tests: the embedded one, and the oldest supported one if installed (jest.config.mjs reports
- * that).
- */
+/** Versions of PostgreSQL for tests: the embedded one, and the oldest supported one if installed (see jest.config.mjs). */
 export const postgresVersions: { version: string; bin?: string }[] = [
   { version: 'the embedded PostgreSQL' },
   ...(process.env.POSTGRES_15 ? [{ version: 'PostgreSQL 15', bin: process.env.POSTGRES_15 }] : []),
@@ -55,10 +52,7 @@ export class TestServer {
     return new TestServer(dataDir, port, bin);
   }
 
-  /**
-   * Creates a server with an empty cluster on a Unix socket, not started.
-   * @param own - folder of its programs, if not from the shared server
-   */
+  /** Creates a stopped server with an empty cluster on a Unix socket. @param own - folder of its programs */
   static async create(port?: number, own?: string): Promise<TestServer> {
     const server = TestServer.reserve(port, own);
     const { cluster } = server;
@@ -79,7 +73,6 @@ export class TestServer {
     return server;
   }
 
-  /** Writes a file of its cluster, readable only by its user. */
   async write(name: string, text: string): Promise<void> {
     const file = join(this.cluster, name);
     const { account } = await programs();
@@ -126,7 +119,6 @@ export class TestServer {
     return this.control('promote', '--silent');
   }
 
-  /** Sends a signal to all of its processes. */
   signal(signal: NodeJS.Signals): void {
     signalDatabase(this.dataDir, signal);
   }

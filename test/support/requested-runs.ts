@@ -8,7 +8,6 @@ import {
   type RunRequest,
 } from '../../src/runs/queue/run-target.repository';
 
-/** Requests a run of a job, as a handler does. */
 export async function requestRunOf(
   db: Database,
   jobId: number,
@@ -22,7 +21,6 @@ export async function requestRunOf(
 export const withdraw = (db: Database, run: RunNumber): Promise<void> =>
   inTransaction(db, 'request', (trx) => withdrawRun(trx, run));
 
-/** The last run of a job. */
 export async function lastRunOf(db: Database, jobId: number): Promise<RunNumber> {
   const last = await db('runs').where('job_id', jobId).max<{ run: number }>('run as run').first();
   return { jobId, run: last!.run };

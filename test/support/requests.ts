@@ -19,7 +19,6 @@ export interface RawPart {
 export const boundary = 'catalog-test-boundary';
 export const formType = `multipart/form-data; boundary=${boundary}`;
 
-/** A small valid feed. */
 export const goodCsv = 'sku,product_name,price\nTENT-2,Two-person tent,189.90\n';
 
 export function fieldPart(name: string, content: string | Uint8Array): RawPart {
@@ -45,7 +44,6 @@ export function filePart(
 
 export const partnerPart = (name = 'Acme Outdoor') => fieldPart('partner_name', name);
 
-/** Builds the body of a form with these parts. */
 export function formBody(parts: readonly RawPart[]): Buffer {
   return Buffer.concat([
     ...parts.flatMap(({ headers, content }) => [
@@ -120,7 +118,6 @@ export class OpenUpload {
     this.request.end();
   }
 
-  /** Cuts the connection. */
   abort(): void {
     this.request.destroy();
   }
@@ -191,7 +188,6 @@ export interface Download {
   bytes: Buffer;
 }
 
-/** Requests a feed's raw file. */
 export async function download(
   { url }: TestService,
   feedId: string,

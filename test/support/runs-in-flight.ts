@@ -31,10 +31,7 @@ async function holdTable(
   return client;
 }
 
-/**
- * Blocks the creation of every order of a database: it waits for its products, with its key.
- * @returns a function that releases them; called after the file at the latest
- */
+/** Blocks the creation of orders in a database. @returns a function that releases them; called after the file at the latest */
 export async function holdOrders(address: DatabaseAddress): Promise<() => Promise<void>> {
   const client = await holdTable(address, 'partners', 'access exclusive');
   const release = () => client.end().catch(() => undefined);
@@ -122,10 +119,7 @@ async function writeAll(pipe: FileHandle, bytes: Buffer): Promise<void> {
   }
 }
 
-/**
- * Runs the feed's job, and holds it before it changes products, by a lock on the partner, until `observe` has ended.
- * @returns the response of the run
- */
+/** Runs the feed's job, and locks the partner before it changes products, until `observe` has ended. @returns its response */
 export async function whileLoading(
   service: TestService,
   feed: UploadedFeed,

@@ -18,7 +18,6 @@ export interface S3Server {
 }
 
 const bucket = 'partner-feeds';
-/** The only account of s3rver. */
 const account = 'S3RVER';
 
 /** Starts the server; its objects are below `folder`. */
@@ -56,10 +55,8 @@ export function openTestS3Store(config: Partial<S3Config> = {}): S3Store {
   return store;
 }
 
-/** A request of an S3 client. */
 export interface S3Request {
   method: string;
-  /** Path and query. */
   url: string;
 }
 
@@ -74,10 +71,7 @@ export type S3Fate =
 const slowChunkBytes = 256;
 const slowChunkMilliseconds = 2;
 
-/**
- * A proxy before the S3 server of the tests that makes requests fail. It also implements missing parts of multipart uploads: to
- * abort them, and to list them and their parts.
- */
+/** A proxy before the S3 test server that makes requests fail, and adds what it lacks: to list and abort multipart uploads. */
 export class S3Front {
   /** Decides on every request; a promise holds the request. */
   onRequest: (request: S3Request) => S3Fate | Promise<S3Fate> = () => 'pass';
@@ -182,7 +176,6 @@ export class S3Front {
     }
   }
 
-  /** Records multipart uploads. */
   private note({ method, url }: IncomingMessage, answer: string): void {
     const { pathname, searchParams } = new URL(url!, this.endpoint);
     const begun = /<UploadId>([^<]+)</.exec(answer)?.[1];

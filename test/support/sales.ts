@@ -23,11 +23,9 @@ export interface SalesService extends TestService {
     lines: Line | Line[],
     options?: { currency?: string; createdAt?: string },
   ): Promise<void>;
-  /** Removes all orders, so that each test starts without any. */
   clear(): Promise<void>;
 }
 
-/** The sums of sales. */
 export const salesTables = ['sales_by_partner', 'sales_by_day', 'sales_by_partner_and_day', 'sales_changes'];
 
 export async function startSalesService(): Promise<SalesService> {
@@ -85,7 +83,6 @@ export const wrongCurrencies = [
   '\0',
 ];
 
-/** The error of such a value. */
 export const wrongCurrency = (input: string) => ({
   type: 'string_pattern_mismatch',
   loc: ['query', 'currency'],
@@ -94,7 +91,6 @@ export const wrongCurrency = (input: string) => ({
   ctx: { pattern: '^([A-Z]{3})?$' },
 });
 
-/** The error of a repeated currency. */
 export const currencyTwice = {
   type: 'string_type',
   loc: ['query', 'currency'],

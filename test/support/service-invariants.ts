@@ -178,7 +178,6 @@ function whatIsBroken(
   return found;
 }
 
-/** The content of an object, and its version. */
 interface KnownObject {
   version: string;
   sha256: string;

@@ -58,16 +58,12 @@ export interface TestService {
 
 export const testSecretBox = new SecretBox(generateSecretsKey());
 export const testKey = 'a-key-of-the-tests';
-/** Another valid key. */
 export const otherKey = 'another-key-of-the-tests';
 
 /** Polling interval of workers for events and fetches: a test waits for each. */
 const pollMilliseconds = 50;
 
-/**
- * Starts the application on a free port; it is stopped after the file. Responses that violate the document become 500s.
- * TEST_LOG_LEVEL=debug shows its log.
- */
+/** Starts the application until the file ends; violations of the document become 500s. TEST_LOG_LEVEL=debug shows its log. */
 export async function startTestService(
   options: {
     objectStore?: ObjectStore;
@@ -199,10 +195,7 @@ function openWay(address: DatabaseAddress): { address: DatabaseAddress; db: Data
   return { address, db };
 }
 
-/**
- * Starts the application against any address of a database, even an unreachable one; it is stopped after the file. It has no
- * runs.
- */
+/** Starts the application without runs against any database address, even an unreachable one; it is stopped after the file. */
 export async function startAppAt(
   address: DatabaseAddress,
   pool: { connectionsMax?: number; queryMilliseconds?: number; acquireMilliseconds?: number } = {},

@@ -6,7 +6,6 @@ import type { ApiClient, ApiResponse } from './api-client';
 export const sourcePath = (partnerName: string, sourceName: string) =>
   `/partners/${encodeURIComponent(partnerName)}/sources/${encodeURIComponent(sourceName)}`;
 
-/** Creates or replaces a source. */
 export const putSource = (
   api: ApiClient,
   partnerName: string,
@@ -19,7 +18,6 @@ export const csv = 'sku,product_name\nA,Tent\n';
 /** A server of feeds with a replaceable response. */
 export interface FeedServer {
   url: string;
-  /** Requests so far. */
   requests: IncomingMessage[];
   respond: (request: IncomingMessage, response: ServerResponse) => void;
 }

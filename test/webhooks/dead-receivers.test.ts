@@ -87,7 +87,6 @@ describe('a paused endpoint', () => {
 describe('an endpoint that has accepted no event for five days', () => {
   const failingSince = (id: number, interval: string) =>
     change(id, { failures_in_a_row: 1, failing_since: ago(interval) });
-  /** Disables retries. */
   const neverRetry = () => jest.replaceProperty(webhookRetries, 'backoffSeconds', []);
   const webhooks = (...args: string[]) =>
     runAdmin({ DATABASE_URL: databaseUrl(service.address) }, 'webhooks', ...args);

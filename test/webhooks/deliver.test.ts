@@ -25,7 +25,6 @@ const upload = () => service.api.uploadFeed(csv, 'Acme');
 const endpoint = async (id: number) =>
   (await service.db<EndpointRow>('webhook_endpoints').where('webhook_endpoint_id', id).first())!;
 
-/** Finds the pending deliveries of an endpoint. */
 async function pendingOf(
   id: number,
 ): Promise<{ in_seconds: number; attempts: number; is_being_sent: boolean }[]> {
@@ -63,7 +62,6 @@ const retryLater = () =>
   jest.replaceProperty(webhookRetries, 'backoffSeconds', Array<number>(8).fill(laterSeconds));
 const laterSeconds = 3600;
 
-/** Disables pauses. */
 const neverPause = () => jest.replaceProperty(webhookPause, 'pauseAfterFailures', 1e6);
 
 describe('a delivery', () => {

@@ -29,7 +29,6 @@ const outcome = {
   last_result: 'HTTP 500',
 };
 
-/** Inserts an outcome, as a delivery does. */
 function insertOutcome(id: number, messageId: string, ended: 'delivered' | 'discarded', columns = outcome) {
   return service
     .db('webhook_outcomes')

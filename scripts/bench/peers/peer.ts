@@ -9,7 +9,6 @@ export interface PeerSettings {
   apiKey: string;
 }
 
-/** Body of `POST /loads`. */
 export interface LoadRequest {
   partner_name: string;
   /** Path of a feed file. */
@@ -42,7 +41,6 @@ export function readSettings(): PeerSettings {
   return JSON.parse(process.argv[2]!) as PeerSettings;
 }
 
-/** Reports the port to the parent process. */
 export function reportPort(port: number): void {
   process.stdout.write(`${port}\n`);
 }
@@ -78,7 +76,6 @@ export async function loadInBatches(
   return { rows };
 }
 
-/** Reads the number of an id like `PR00042`. */
 export const numberOf = (productId: string) => Number(productId.slice(2));
 
 export function toProduct(row: StoredProduct) {

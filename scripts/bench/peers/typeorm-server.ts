@@ -80,7 +80,6 @@ class ProductsService {
     return loadInBatches(request, (batch) =>
       this.products.upsert(batch, {
         conflictPaths: ['partnerName', 'sku'],
-        // Unchanged rows are not updated.
         skipUpdateIfNoValuesChanged: true,
       }),
     );

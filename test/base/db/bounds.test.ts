@@ -37,7 +37,6 @@ async function waiting(): Promise<string[]> {
   return rows.map(({ query }) => query);
 }
 
-/** Locks the products exclusively during `work`. */
 function whileLocked<T>(work: () => Promise<T>): Promise<T> {
   return observer.transaction(async (trx) => {
     await trx.raw('lock table products in access exclusive mode');
@@ -158,7 +157,6 @@ describe('a transaction', () => {
     await trx.raw('lock table orders in access exclusive mode');
     await trx('partners').insert({ partner_name: kind });
 
-    // It waits for the lock.
     expect(await observer('orders')).toEqual([]);
 
     const error = await Promise.resolve(trx.raw('select 1')).catch(theError);

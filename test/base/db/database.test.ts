@@ -146,7 +146,6 @@ describe('queryRows', () => {
     expect(wrong).toMatchObject({ code: '22012' });
     expect(isDatabaseUnavailable(wrong)).toBe(false);
 
-    // There is only one connection.
     expect(await queryRows(db, sql`select ${1}::int as one`)).toEqual([{ one: 1 }]);
   });
 });

@@ -349,7 +349,6 @@ describe('S3Store', () => {
 
     interface Pages {
       uploads: ListMultipartUploadsCommandOutput[];
-      /** Errors to throw. */
       parts: (ListPartsCommandOutput | Error)[];
     }
 

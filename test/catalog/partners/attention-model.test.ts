@@ -5,7 +5,6 @@ import { casesFor } from '../../support/fuzz';
 import { startTestService, type TestService } from '../../support/service';
 import { sendTo } from '../../support/webhooks';
 
-/** Number of newest feeds to consider; the model uses fewer. */
 const hour = 3600 * 1000;
 
 interface Load {

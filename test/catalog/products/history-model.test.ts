@@ -18,16 +18,12 @@ interface Row {
   brand: string;
 }
 
-/**
- * A change of the catalog. A feed, the withdrawal of one product, a revert of any run as far as no product was changed since, or
- * a manual change, which the next feed takes into account.
- */
+/** A feed, a withdrawal, a revert (of products unchanged since), or a manual change, which the next feed takes into account. */
 type Action =
   | { kind: 'upsert' | 'replace'; rows: Row[] }
   | { kind: 'withdraw' | 'edit' | 'delete'; sku: string }
   | { kind: 'revert'; of: number };
 
-/** Every run, reverts included. */
 let runs: { jobId: string; run: number }[] = [];
 
 const sku = fc.constantFrom('A', 'B', 'C', 'D');
@@ -82,7 +78,6 @@ async function apply(next: Action): Promise<boolean> {
     const { status, body } = await service.api.post(
       `/jobs/${of.jobId}/revert?run=${of.run}&on_conflict=skip`,
     );
-    // Reverted already.
     if (status !== 409) expect(body.status).toBe('completed');
     if (status === 200) runs.push({ jobId: of.jobId, run: body.run as number });
     // A manual change waits for a load.

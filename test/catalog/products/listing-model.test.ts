@@ -124,7 +124,6 @@ let callers: { partner: string | null; api: ApiClient }[];
 /** Requests of each caller, and the statements for sharded products, which run on any PostgreSQL. */
 let readers: Reader[];
 let rows: Row[];
-/** All products in each order. */
 let sorted: Map<string, Row[]>;
 let filterValues: Record<FilterName, string[]>;
 

@@ -43,10 +43,7 @@ describe.each(paths)('GET %s', (path) => {
   });
 });
 
-/**
- * Sends requests while the products are locked, so that all arrive during the first statements. Counts the statements on the
- * catalog.
- */
+/** Sends requests while the products are locked, so that all arrive during the first statements. Counts these on the catalog. */
 async function sendTogether(
   { api: observer, db, pool }: TestService,
   requests: { api: ApiClient; path: string }[],

@@ -33,7 +33,6 @@ const seededFeed = process.env.DREDD_SEEDED_FEED;
 /** The entity tag of its submission job. */
 const submissionTag = process.env.DREDD_SUBMISSION_TAG;
 
-/** The rows that it has rejected. */
 const rejects = `_line,_codes,_messages,sku,product_name,price,currency,availability
 5,invalid_price,"price has no digits. Leave the cell empty if there is no price, or add the word to null_values of a format.",A,A,NA,,
 6,invalid_price,"price has no digits. Leave the cell empty if there is no price, or add the word to null_values of a format.",B,B,NA,,

@@ -98,7 +98,6 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   };
 }
 
-/** Identifiers that do not exist. */
 const unknownIds: PartnerValues['values'] = {
   feed_id: ['FD99999'],
   job_id: ['JV99999'],

@@ -10,7 +10,6 @@ import { startFeedServer } from '../../support/source-requests';
 const request = (url: string) => ({ url, headers: {}, secretHeaders: { authorization: 'secret' } });
 const options = { privateAddresses: false, signal: new AbortController().signal };
 
-/** Makes TLS requests end in a redirect. */
 function redirectWithTls(location: string): void {
   const respond = (_url: unknown, _options: unknown, onResponse: (response: unknown) => void) => {
     const sending = Object.assign(new EventEmitter(), { end: () => undefined, setTimeout: () => undefined });

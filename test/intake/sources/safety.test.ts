@@ -20,7 +20,6 @@ const secrets = {
   basic_auth: { username: 'acme', password: 'pw-4c1f' },
 };
 
-/** The log of the service. */
 let logged = '';
 const log = pino(
   { level: 'trace' },

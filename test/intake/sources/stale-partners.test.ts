@@ -24,7 +24,6 @@ beforeEach(async () => {
   };
 });
 
-/** Shifts all data of a partner into the past. */
 async function age(partner: string, days: number): Promise<void> {
   for (const [table, column] of [
     ['partner_counts', 'last_completed_at'],

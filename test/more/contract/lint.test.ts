@@ -7,7 +7,6 @@ import { createTestFolder } from '../../support/harness';
 
 const root = join(__dirname, '..', '..', '..');
 
-/** A finding of Spectral. */
 interface Finding {
   code: string;
   message: string;
@@ -17,7 +16,6 @@ interface Finding {
 /** A violation, and the only finding expected at its location. */
 interface Break {
   rule: string;
-  /** Location of the finding. */
   at: (string | number)[];
   message: string;
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- a tree of anything, to be broken anywhere

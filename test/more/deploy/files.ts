@@ -33,7 +33,6 @@ export function readManifests(name: string): Document[] {
 
 /** Instructions of the last stage of the Dockerfile. */
 export interface Image {
-  /** The instructions of its last stage. */
   stage: Instruction[];
   /** The values of `ENV`. */
   env: Record<string, string>;

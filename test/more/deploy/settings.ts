@@ -10,10 +10,7 @@ const others = [
   'MALLOC_ARENA_MAX',
 ];
 
-/**
- * Parses the environment of a process as the service does.
- * @throws ConfigError for a wrong value
- */
+/** Parses the environment of a process as the service does. @throws ConfigError for a wrong value */
 export function configOf(environment: Record<string, string>): Config {
   const unknown = Object.keys(environment).filter((name) => !settingNames.includes(name));
   expect(unknown.filter((name) => !others.includes(name))).toEqual([]);

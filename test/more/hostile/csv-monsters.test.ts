@@ -5,7 +5,6 @@ import { meet, monsters } from '../../support/csv-monsters';
 import { eventually } from '../../support/harness';
 import { startUsedService } from '../../support/process';
 
-/** Peak memory of the process, in MB. */
 function peakMegabytes(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return (Number(kilobytes) * 1024) / 1e6;

@@ -51,7 +51,6 @@ async function openCatalog(): Promise<void> {
   [db, client] = [pool, session];
 }
 
-/** Returns the statements that `work` sends. */
 async function statementsOf<T>(work: () => Promise<T>): Promise<{ result: T; statements: Statement[] }> {
   const statements: Statement[] = [];
   const note = ({ sql, bindings }: Partial<Statement> & { sql: string }) =>
@@ -116,7 +115,6 @@ function faultsOfNode(node: PlanNode): string[] {
   return faults;
 }
 
-/** Reads a page as the service does. */
 async function list({ query, scope }: Combination, cursor?: string) {
   const { sort_by, order, ...filter } = query;
   const start = await resolveListingOrder(db, { sort_by, order, cursor }, scope);

@@ -9,13 +9,11 @@ beforeAll(async () => {
   service = await startUsedService();
 });
 
-/** Peak memory of the process, in MB. */
 function peakMegabytes(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return (Number(kilobytes) * 1024) / 1e6;
 }
 
-/** Shape of a feed. */
 interface Shape {
   rows: number;
   /** Length per row. */

@@ -36,7 +36,6 @@ async function age(days: number, ...feedIds: string[]): Promise<void> {
   }
 }
 
-/** Loads old feeds of a partner. */
 async function loadOld(count: number, partnerName = 'Acme Outdoor') {
   const feeds = [];
   for (let at = 0; at < count; at++) {

@@ -126,7 +126,6 @@ describe('prune', () => {
     const interrupted = prune(context(), stopAfter(1));
 
     expect((await interrupted).issues).toMatchObject({ jobs: 2, rows: 800 });
-    // A page of them.
     expect((await issuesOf(jobs[2]!)).count).toBe(100);
     expect((await prune(context())).issues).toMatchObject({ jobs: 1, rows: 400 });
     expect((await issuesOf(jobs[2]!)).count).toBe(0);

@@ -24,7 +24,6 @@ const inspectedMax = 262_148;
 const send = (path: '/feeds/inspect' | '/feeds/upload', ...parts: RawPart[]) =>
   service.api.send('POST', path, { headers: { 'content-type': formType }, body: formBody(parts) });
 
-/** Inspects a file that the service must read. */
 async function inspect(content: Content, options?: Parameters<typeof filePart>[1]) {
   const before = await stored(service);
   const { status, body } = await send('/feeds/inspect', partnerPart(), filePart(content, options));

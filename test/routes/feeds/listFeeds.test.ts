@@ -29,7 +29,6 @@ const walk = ({ api }: TestService, query: Record<string, string>, cursor?: stri
 const idsOf = ({ body }: ApiResponse): string[] =>
   body.items.map((item: { feed_id: string }) => item.feed_id);
 
-/** Uploads a feed, and changes its row. */
 async function store(
   service: TestService,
   { partnerName = 'Acme Outdoor', status = 'processing', uploadedAt }: Partial<StoredFeed>,

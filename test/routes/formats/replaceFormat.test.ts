@@ -377,7 +377,6 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
 
       expect(status).toBe(422);
       const { detail } = JSON.parse(text) as { detail: { type: string; loc: string[] }[] };
-      // There is no body either.
       expect(detail.map((fault) => [fault.type, ...fault.loc])).toEqual([
         ['missing', 'body'],
         [type, 'path', 'partner_name'],

@@ -43,7 +43,6 @@ const productsOf = async (partnerName: string) =>
     .items as unknown[];
 const queued = () => service.db('runs').where('status', 'queued').pluck<number[]>('job_id');
 
-/** Waits until the cancellation is requested. */
 const told = (feed: UploadedFeed) =>
   eventually('the cancellation is requested', async () => {
     const run = await service

@@ -17,7 +17,6 @@ beforeAll(async () => {
 const path = (jobId: string) => `/jobs/${jobId}/rejects.csv`;
 const download = (jobId: string) => service.api.get(path(jobId));
 
-/** Loads a feed. @returns its rejects, as text */
 async function rejectsOf(csv: string, partnerName: string): Promise<string> {
   const { jobId } = await service.api.loadFeed(csv, partnerName);
   const { status, body } = await download(jobId);
@@ -401,7 +400,6 @@ describe('GET /jobs/{job_id}/rejects.csv', () => {
       expect(await products('Emptied')).toMatchObject([{ sku: 'A', product_name: 'a' }]);
     });
 
-    /** Open files of this process below the data folder. */
     const openFiles = () =>
       readdirSync('/proc/self/fd').filter((fd) => {
         try {

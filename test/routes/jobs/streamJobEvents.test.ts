@@ -23,7 +23,6 @@ async function queueFeed(partnerName: string): Promise<UploadedFeed> {
 /** A message of a stream: its fields by name; empty for a comment. */
 type Message = Record<string, string>;
 
-/** Opens the stream and reads its messages. */
 async function open(jobId: string, headers: Record<string, string> = {}) {
   const client = new AbortController();
   const response = await fetch(`${service.url}/jobs/${jobId}/events`, {

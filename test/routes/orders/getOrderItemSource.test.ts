@@ -18,7 +18,6 @@ interface Order {
   items: { order_item_id: string }[];
 }
 
-/** Orders products by their skus. */
 async function order({ api }: TestService, partnerName: string, ...skus: string[]): Promise<Order> {
   const items = [];
   for (const sku of skus) {

@@ -12,7 +12,6 @@ import { loadProducts } from '../../support/catalog';
 import { casesFor } from '../../support/fuzz';
 import { startTestService, type TestService } from '../../support/service';
 
-/** Creates an order, with this creation time if given. */
 async function place(
   service: TestService,
   productId: string,

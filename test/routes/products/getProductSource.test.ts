@@ -37,7 +37,6 @@ const serviceOn = {
 let partners = 0;
 const newPartner = () => `Partner ${++partners}`;
 
-/** The sources of all products of a partner, by sku. */
 async function sourcesOf({ api }: TestService, partnerName: string): Promise<Record<string, unknown>> {
   const query = new URLSearchParams({ partner_name: partnerName, include_withdrawn: 'true', limit: '100' });
   const { items } = (await api.get(`/products?${query.toString()}`)).body as {

@@ -14,14 +14,12 @@ beforeAll(async () => {
   service = await startTestService();
 });
 
-/** Creates a partner with the products of a feed. */
 interface Partner {
   partnerName: string;
   partnerId: number;
   feed: UploadedFeed;
 }
 
-/** The prices by sku. */
 type Prices = Record<string, number>;
 
 const csvOf = (prices: Prices) =>
@@ -43,7 +41,6 @@ async function loadPartner(prices: Prices = allAt1): Promise<Partner> {
   return { partnerName, partnerId: partner_id, feed };
 }
 
-/** Uploads another feed of the partner. */
 const upload = ({ partnerName }: Partner, prices: Prices) =>
   service.api.uploadFeed(csvOf(prices), partnerName);
 

@@ -14,10 +14,7 @@ for (const name of ['run', 'enterWith']) {
   };
 }
 
-/**
- * The environment of a test file: the globals of Node.js itself, as in the service. Packages that are loaded once for all files
- * of a process then use the same `Error` and `Array` as the code under test.
- */
+/** The globals of Node.js itself, as in the service: shared packages then use the same `Error` and `Array` as the tested code. */
 class NodeGlobals {
   global = globalThis;
   // Jest's legacy timers.

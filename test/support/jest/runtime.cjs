@@ -12,10 +12,7 @@ const isPackage = (name) => /^[a-z@]/i.test(name) && !isBuiltin(name) && !ofJest
 /** Compiled functions of modules, by file and content: a reloaded file is not compiled again. */
 const compiled = new Map();
 
-/**
- * Loads packages by Node.js once for all test files of a process, and project code for each file, as Jest does. Loading the AWS
- * SDK, knex, Ajv and express for each file took longer than most tests.
- */
+/** Loads packages by Node.js once for all test files of a process, which for each file took longer than most tests. */
 class SharedPackages extends Runtime {
   constructor(...options) {
     super(...options);

@@ -95,7 +95,6 @@ describe('a source', () => {
     await historyOf(page).first().getByText('New feed').waitFor();
     await historyOf(page).first().getByRole('link', { name: /^FD/ }).waitFor();
 
-    // Its server fails.
     server.respond = (_, response) => {
       response.statusCode = 404;
       response.end();

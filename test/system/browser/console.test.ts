@@ -61,7 +61,6 @@ describe('the steps of a partner', () => {
     await page.getByLabel('Save as format').fill('artikel');
     await button(page, 'Store the file and preview').click();
 
-    // Before and after.
     const plan = page.getByRole('region', { name: 'Preview of the run' });
     await plan.getByText('Zweimannzelt').waitFor();
     await page.reload();

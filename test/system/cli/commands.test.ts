@@ -23,7 +23,6 @@ beforeAll(async () => {
   await service.api.post('/orders', { partner_name: 'Birch', customer_reference: 'B-17', items });
 });
 
-/** @returns its path */
 function write(content: string | Buffer, name = 'spring.csv'): string {
   const path = join(createTestFolder(), name);
   writeFileSync(path, content);

@@ -20,7 +20,6 @@ LAMP-1,Head lamp,Camping/Lamps,"1.299,00",EUR,in stock
 
 const wrongUrl = 'Wrong URL of the service: it must be http://HOST or https://HOST, with a port or path.';
 
-/** @returns its path */
 function writeFeed(content: string, name = 'spring.csv'): string {
   const path = join(createTestFolder(), name);
   writeFileSync(path, content);

@@ -12,7 +12,6 @@ beforeAll(async () => {
   env = { CATALOG_URL: service.url!, DATA_DIR: service.dataDir };
 });
 
-/** @returns its path */
 function write(content: string, name = 'feed.csv'): string {
   const path = join(createTestFolder(), name);
   writeFileSync(path, content);

@@ -9,7 +9,6 @@ import { sendTo } from '../../support/webhooks';
 
 let service: TestService;
 beforeAll(async () => {
-  // Without a worker.
   service = await startTestService();
 });
 

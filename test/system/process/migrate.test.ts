@@ -7,7 +7,6 @@ import { eventually, project } from '../../support/harness';
 import { spawnService, startService } from '../../support/process';
 import { testKey } from '../../support/service';
 
-/** Opens a database for `work`. */
 async function within<T>(address: DatabaseAddress, work: (db: Database) => Promise<T>): Promise<T> {
   const db = openDatabase(address, { applicationName: 'test', connectionsMax: 2 });
   try {

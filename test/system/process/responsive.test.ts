@@ -28,7 +28,6 @@ async function askDuring<T>(work: Promise<T>, api: ApiClient, paths: string[]) {
   return { result: await work, slowest, statuses, rounds };
 }
 
-/** Peak memory of the process, in MB. */
 function peakMegabytes(pid: number): number {
   const [, kilobytes] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))!;
   return (Number(kilobytes) * 1024) / 1e6;

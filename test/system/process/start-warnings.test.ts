@@ -22,7 +22,6 @@ describe('API_KEYS with a key of fewer than 16 characters', () => {
   });
 });
 
-/** Names that are not in NFC. */
 const decomposed = Array.from({ length: 12 }, (_, n) => `A\u0301cme ${String(n).padStart(2, '0')}`);
 
 describe('a start on a database that has been used', () => {

@@ -40,7 +40,6 @@ async function freezeSession({ dataDir }: ServiceProcess): Promise<number> {
   return rows[0]!.pid;
 }
 
-/** The log of the embedded server. */
 function serverLog({ dataDir }: ServiceProcess): string {
   const folder = join(clusterOf(dataDir), 'log');
   return readdirSync(folder)

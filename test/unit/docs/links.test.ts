@@ -23,7 +23,6 @@ function readProse(page: string): string {
     .replaceAll(/`[^`\n]+`/g, (code) => code.replaceAll(/[[\]()#]/g, ' '));
 }
 
-/** The links of a page to files of this repository. */
 function localLinks(page: string): Link[] {
   const targets = Array.from(readProse(page).matchAll(/\]\(([^)\s]+)\)/g), ([, target]) => target!);
   return targets.filter((target) => !/^(https?|mailto):/.test(target)).map((target) => ({ page, target }));

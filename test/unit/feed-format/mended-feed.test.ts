@@ -2,7 +2,6 @@ import fc from 'fast-check';
 import { mendedFile, NotRejects, RejectsReader } from '../../../src/feed-format/write/mended-feed';
 import { casesFor } from '../../support/fuzz';
 
-/** Reads a file in chunks. */
 function read(text: string, pieceLength = Infinity, formatName: string | null = 'f') {
   const reader = new RejectsReader(formatName);
   const rows: string[][] = [];

@@ -24,7 +24,6 @@ const none = { count: 0, items: [], issue_counts: [] };
 
 describe('GET /jobs/{job_id}/issues', () => {
   describe('200, after another run:', () => {
-    /** Replaces the raw file, and runs the job again. */
     async function rerun({ feedId, jobId }: { feedId: string; jobId: string }, csv: string | null) {
       if (csv === null) await rm(await rawFilePath(service, feedId));
       else await replaceRawFile(service, feedId, csv);
@@ -95,7 +94,6 @@ describe('GET /jobs/{job_id}/issues', () => {
 
       expect(again.summary).toMatchObject({ processed: 3, unchanged: 2, skipped: 1 });
       expect((await list(jobId)).body).toEqual(before);
-      // Nothing needs to be restored.
       const rejects = await service.api.get(`/jobs/${jobId}/rejects.csv`);
       expect(rejects.body).toBe('_line,_codes,_messages,sku,product_name\n');
     });

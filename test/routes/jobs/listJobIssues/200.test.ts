@@ -39,7 +39,6 @@ async function listAll(jobId: string, limit: number, filter = ''): Promise<ApiRe
   }
 }
 
-/** Counts per code. */
 const countsOf = (counts: IssueCount[]) => counts.map(({ code, severity, count }) => [code, severity, count]);
 
 /** A feed with this many invalid rows, from line 2. */

@@ -8,7 +8,6 @@ beforeAll(async () => {
 /** Maximum size of a row, line end included. */
 const rowBytes = 524_288;
 const head = 'sku,product_name,price\n';
-/** Spans two lines. */
 const longRow = `"LONG","Lamp\n${'x'.repeat(rowBytes)}",5\n`;
 const csv = `${head}TENT-2,Tent,189.90\n${longRow}LAMP-1,Lamp,NA\nLAMP-2,Lamp,24.50\n`;
 

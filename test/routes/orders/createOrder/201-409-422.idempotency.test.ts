@@ -46,7 +46,6 @@ async function orderCount(): Promise<number> {
   return (await service.db('orders').count('* as count'))[0]!.count as number;
 }
 
-/** The raw text of the body. */
 async function bodyText(key: string, body: unknown): Promise<string> {
   const response = await fetch(`${service.url}/orders`, {
     method: 'POST',

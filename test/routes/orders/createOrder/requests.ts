@@ -33,14 +33,12 @@ type Items = { product_id: string; quantity: number }[];
 export const orderOf = (items: Items) => ({ partner_name: 'Acme Outdoor', items });
 export const order = (items: Items) => service.api.post('/orders', orderOf(items));
 
-/** Creates an order that must be accepted. */
 export async function ordered(items: Items): Promise<ApiResponse['body']> {
   const { status, body } = await order(items);
   expect({ status, body }).toEqual({ status: 201, body: expect.anything() });
   return body;
 }
 
-/** Sends a raw text. */
 export function sendText(text: string | Uint8Array, contentType: string | null = 'application/json') {
   const headers: Record<string, string> = contentType === null ? {} : { 'content-type': contentType };
   // A typed array implies no media type.
@@ -48,7 +46,6 @@ export function sendText(text: string | Uint8Array, contentType: string | null =
   return service.api.send('POST', '/orders', { headers, body });
 }
 
-/** Sends a body in chunks, without its length. */
 export async function sendChunked(chunks: string[]) {
   const { status, text } = await sendRaw(service.url, {
     method: 'POST',

@@ -28,7 +28,6 @@ async function beginLoad(skus: string, count: number): Promise<Client> {
   return client;
 }
 
-/** Commits products of other partners. */
 async function addProductsOfOthers(count: number): Promise<void> {
   await service.db.raw(
     "insert into partners (partner_name) select 'Other ' || n from generate_series(1, 20) as n",

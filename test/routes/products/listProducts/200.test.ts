@@ -11,7 +11,6 @@ function list(service: TestService, query: Query = {}): Promise<ApiResponse> {
   return service.api.get(`/products?${text}`);
 }
 
-/** The names of the products of a page, in order. */
 async function names(service: TestService, query: Query): Promise<string[]> {
   const { status, body } = await list(service, query);
   expect(status).toBe(200);
@@ -259,7 +258,6 @@ describe('GET /products', () => {
       let ids: string[];
       beforeAll(async () => {
         service = await startTestService();
-        // The products 1 to 8, in the order of their numbers.
         const { productIds } = await loadProducts(service, [
           { sku: '1', product_name: 'Zelt', brand: 'beta', category: 'x', price: '10' },
           { sku: '2', product_name: 'apple', category: 'X', price: '9.5' },

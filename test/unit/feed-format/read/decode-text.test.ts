@@ -18,10 +18,7 @@ function decodeAll(
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, at) => from + at);
 
-/**
- * The upper halves of the single-byte encodings, from the mapping tables of the Unicode Consortium (MAPPINGS/ISO8859,
- * MAPPINGS/VENDORS/MICSFT/WINDOWS). `·` marks an undefined byte.
- */
+/** Upper halves of single-byte encodings by Unicode's tables (MAPPINGS/ISO8859, …/VENDORS/MICSFT/WINDOWS); `·`: undefined. */
 const latin1 = String.fromCharCode(...range(0xa0, 0xff));
 const controls = String.fromCharCode(...range(0x80, 0x9f));
 const upperHalves = {

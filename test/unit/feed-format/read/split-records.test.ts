@@ -6,7 +6,6 @@ import { casesFor } from '../../../support/fuzz';
 
 type Found = string[][] | 'unclosed';
 
-/** Splits a text in chunks. */
 function split(text: string, isLoose: boolean, pieceLength: number): Found {
   const splitter = new RecordSplitter(';', isLoose);
   const records: string[][] = [];
