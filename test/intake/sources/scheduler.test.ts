@@ -276,7 +276,7 @@ describe('a claim', () => {
     await fetchSource(claim!, context(), never);
 
     expect(await fetchesOf('a')).toMatchObject([
-      { status: 'failed', failure_reason: 'aborted: The attempts were interrupted.' },
+      { status: 'failed', failure_reason: 'aborted: The attempts were interrupted. Fetch the source again.' },
     ]);
   });
 
