@@ -58,7 +58,7 @@ const grammars: Expression[] = [
   ...feedColumns.flatMap((column) =>
     'grammar' in column ? [{ place: column.name, pattern: column.grammar, flags: '' }] : [],
   ),
-  { place: 'shared/key-format.ts', pattern: 'pcis_[0-9A-Za-z]{36}', flags: 'g' },
+  { place: 'base/key-format.ts', pattern: 'pcis_[0-9A-Za-z]{36}', flags: 'g' },
   ...priceWords.map(({ source, flags }) => ({ place: 'price words', pattern: source, flags })),
 ];
 
@@ -90,7 +90,7 @@ describe('a regular expression takes time in proportion to the text', () => {
     expect(inDocument.length).toBeGreaterThan(10);
     const places = grammars.map(({ place }) => place);
     const words = priceWords.map(() => 'price words');
-    expect(places).toEqual(['price', 'currency', 'shared/key-format.ts', ...words]);
+    expect(places).toEqual(['price', 'currency', 'base/key-format.ts', ...words]);
   });
 
   it('expressions made at run time consist only of these, or of an escaped name', () => {
@@ -104,12 +104,12 @@ describe('a regular expression takes time in proportion to the text', () => {
     );
 
     expect(made.sort()).toEqual([
-      "etl/parse-price.ts: new RegExp(columnFormat('price').grammar!)",
-      ...priceWords.map(() => expect.stringContaining('feed-format/detect-price.ts: new RegExp(')),
-      expect.stringContaining('http/multipart.ts: new RegExp(`^content-disposition:'),
-      "partners/partner-name.ts: new RegExp(pattern, 'u')",
-      'shared/key-format.ts: new RegExp(`^${key}$`)',
-      "shared/key-format.ts: new RegExp(key, 'g')",
+      'base/key-format.ts: new RegExp(`^${key}$`)',
+      "base/key-format.ts: new RegExp(key, 'g')",
+      "catalog/partners/partner-name.ts: new RegExp(pattern, 'u')",
+      ...priceWords.map(() => expect.stringContaining('feed-format/detect/detect-price.ts: new RegExp(')),
+      "feed-format/rows/parse-price.ts: new RegExp(columnFormat('price').grammar!)",
+      expect.stringContaining('http/body/multipart.ts: new RegExp(`^content-disposition:'),
     ]);
   });
 });

@@ -190,7 +190,7 @@ describe('a revert', () => {
         run: 2,
         status: 'failed',
         message:
-          'Revert failed: 1 product was changed since run 1. Revert the later runs first, or leave it alone with' +
+          'Revert failed: 1 product was changed since run 1. Revert the later runs first, or skip it with' +
           ' on_conflict=skip. Products processed: 1. Inserted: 0. Updated: 0. Unchanged: 0. Skipped: 1.',
         summary: { processed: 1, skipped: 1, withdrawn: 0 },
       },

@@ -319,7 +319,7 @@ describe('a saved format', () => {
 
     expect(await howToRead(page).inputValue()).toBe('default');
     await page.getByText('invalid_price').waitFor();
-    const otherWay = page.getByText('Read in another way, rows would be loaded');
+    const otherWay = page.getByText('Another choice of “How to read it” loads rows');
     expect(await otherWay.count()).toBe(kind === 'the guess reads it' ? 1 : 0);
     await page.getByRole('combobox', { name: 'Price' }).selectOption('Not in the file');
     await firstProduct(page).getByText('Zelt').waitFor();

@@ -145,7 +145,7 @@ describe('the catalog', () => {
     await page.getByRole('link', { name: 'Mat', exact: true }).waitFor({ state: 'detached' });
 
     await page.getByRole('link', { name: 'Tent', exact: true }).waitFor();
-    await page.getByText('up to eight words, of two characters or more').waitFor();
+    await page.getByText('up to eight words of at least two characters each').waitFor();
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 

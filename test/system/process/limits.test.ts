@@ -11,7 +11,7 @@ import { testKey } from '../../support/service';
 
 /** Reduced limits of the process: constants by module. */
 const turnedDown = {
-  'http/slow-client': { requestIdleMilliseconds: 500 },
+  'http/body/slow-client': { requestIdleMilliseconds: 500 },
   'http/server': { responseIdleMillisecondsMax: 500 },
   'runs/execution/rejects': { concurrentRejectsMax: 2 },
 };
