@@ -644,7 +644,10 @@ describe('npm run feed -- upload-mended', () => {
     const text = readFileSync(path, 'utf8');
     const cases: [content: string | Buffer, problem: string][] = [
       [text, 'No row of the file differs from the skipped rows.'],
-      [text.replace('product_name,price', 'price,product_name'), 'The columns of the file differ from the columns'],
+      [
+        text.replace('product_name,price', 'price,product_name'),
+        'The columns of the file differ from the columns',
+      ],
       ['sku,product_name\nA,Tent\n', 'is no file of rejects'],
       [`${text}9,,"`, 'a quote is never closed'],
       [Buffer.from(text.replace('Tent', 'Zelt ü'), 'latin1'), 'name it with --encoding'],
