@@ -1,11 +1,11 @@
 /**
- * The folders directly below src, from the bottom up: what each may import, and its rooms in the same order. A folder or room imports only
- * what stands before it here. The room '.' is the files of the folder itself.
+ * The folders directly below src, the lowest layer first, each with its subfolders in the same order. A folder or subfolder imports only
+ * what is listed before it. The subfolder '.' is the files of the folder itself.
  */
 const folders = {
   base: {
     imports: [],
-    rooms: {
+    subfolders: {
       '.': [],
       concurrency: ['.'],
       db: ['.', 'concurrency'],
@@ -15,11 +15,17 @@ const folders = {
   },
   'feed-format': {
     imports: ['base'],
-    rooms: { '.': [], read: ['.'], rows: ['.', 'read'], detect: ['.', 'read', 'rows'], write: ['.', 'read'] },
+    subfolders: {
+      '.': [],
+      read: ['.'],
+      rows: ['.', 'read'],
+      detect: ['.', 'read', 'rows'],
+      write: ['.', 'read'],
+    },
   },
   http: {
     imports: ['base'],
-    rooms: {
+    subfolders: {
       keys: [],
       idempotency: [],
       body: ['keys'],
@@ -31,17 +37,17 @@ const folders = {
   },
   catalog: {
     imports: ['base', 'feed-format', 'http'],
-    rooms: {
+    subfolders: {
       changes: [],
       partners: ['changes'],
       formats: ['partners'],
       products: ['changes', 'partners', 'formats'],
     },
   },
-  sales: { imports: ['base', 'feed-format', 'http', 'catalog'], rooms: { orders: [], analytics: [] } },
+  sales: { imports: ['base', 'feed-format', 'http', 'catalog'], subfolders: { orders: [], analytics: [] } },
   runs: {
     imports: ['base', 'feed-format', 'http', 'catalog'],
-    rooms: {
+    subfolders: {
       etl: [],
       jobs: ['etl'],
       queue: ['etl', 'jobs'],
@@ -51,12 +57,12 @@ const folders = {
   },
   intake: {
     imports: ['base', 'feed-format', 'http', 'catalog', 'runs'],
-    rooms: { feeds: [], sources: ['feeds'], provenance: [] },
+    subfolders: { feeds: [], sources: ['feeds'], provenance: [] },
   },
-  webhooks: { imports: ['base', 'http', 'catalog', 'sales', 'runs', 'intake'], rooms: { '.': [] } },
+  webhooks: { imports: ['base', 'http', 'catalog', 'sales', 'runs', 'intake'], subfolders: { '.': [] } },
   operation: {
     imports: ['base', 'feed-format', 'http', 'catalog', 'sales', 'runs', 'intake', 'webhooks'],
-    rooms: {
+    subfolders: {
       telemetry: [],
       retention: [],
       database: [],
@@ -64,15 +70,16 @@ const folders = {
       admin: ['retention', 'database', 'process'],
     },
   },
-  clients: { imports: ['base', 'feed-format'], rooms: { cli: [], console: [] } },
+  clients: { imports: ['base', 'feed-format'], subfolders: { cli: [], console: [] } },
 };
 
 function requireOrder(place, imports) {
   const order = Object.keys(imports);
   for (const [name, others] of Object.entries(imports)) {
-    const upward = others.filter((other) => order.indexOf(other) >= order.indexOf(name));
+    const listedBefore = order.slice(0, order.indexOf(name));
+    const upward = others.filter((other) => !listedBefore.includes(other));
     if (upward.length > 0)
-      throw new Error(`${place}/${name} may not import ${upward.join(', ')}: they do not stand before it.`);
+      throw new Error(`${place}/${name} may not import ${upward.join(', ')}: they are not listed before it.`);
   }
 }
 
@@ -80,11 +87,11 @@ requireOrder(
   'src',
   Object.fromEntries(Object.entries(folders).map(([name, { imports }]) => [name, imports])),
 );
-for (const [folder, { rooms }] of Object.entries(folders)) requireOrder(`src/${folder}`, rooms);
+for (const [folder, { subfolders }] of Object.entries(folders)) requireOrder(`src/${folder}`, subfolders);
 
 const names = Object.keys(folders);
-/** Files of a room; those of '.' stand in the folder itself. */
-const filesOf = (folder, room) => `^src/${folder}/${room === '.' ? '[^/]+$' : `${room}/`}`;
+/** Files of a subfolder; '.' is the files of the folder itself. */
+const filesOf = (folder, subfolder) => `^src/${folder}/${subfolder === '.' ? '[^/]+$' : `${subfolder}/`}`;
 
 const betweenFolders = Object.entries(folders).map(([folder, { imports }]) => ({
   name: `${folder}-imports`,
@@ -94,15 +101,23 @@ const betweenFolders = Object.entries(folders).map(([folder, { imports }]) => ({
   to: { path: '^src/', pathNot: `^src/(${[folder, ...imports].join('|')})/` },
 }));
 
-const betweenRooms = Object.entries(folders).flatMap(([folder, { rooms }]) =>
-  Object.entries(rooms).map(([room, imports]) => ({
-    name: `${folder}-${room}-imports`,
-    comment: `Of src/${folder}, ${room === '.' ? 'files of the folder itself' : room} may import ${imports.join(', ') || 'no other room'}.`,
+const betweenSubfolders = Object.entries(folders).flatMap(([folder, { subfolders }]) =>
+  Object.entries(subfolders).map(([subfolder, imports]) => ({
+    name: `${folder}-${subfolder}-imports`,
+    comment: `Of src/${folder}, ${subfolder === '.' ? 'files of the folder itself' : subfolder} may import ${imports.join(', ') || 'no other subfolder'}.`,
     severity: 'error',
-    from: { path: filesOf(folder, room) },
-    to: { path: `^src/${folder}/`, pathNot: [room, ...imports].map((each) => filesOf(folder, each)) },
+    from: { path: filesOf(folder, subfolder) },
+    to: { path: `^src/${folder}/`, pathNot: [subfolder, ...imports].map((each) => filesOf(folder, each)) },
   })),
 );
+
+/** Files in a folder that has no line above. */
+const unknown = {
+  path: '^src/[^/]+/',
+  pathNot: names.flatMap((folder) =>
+    Object.keys(folders[folder].subfolders).map((subfolder) => filesOf(folder, subfolder)),
+  ),
+};
 
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
@@ -116,26 +131,48 @@ module.exports = {
       to: { circular: true },
     },
     {
-      name: 'known-room',
+      name: 'known-subfolder',
       comment:
         'A new folder of src gets its line in .dependency-cruiser.cjs, and one in the map of the README.',
       severity: 'error',
-      from: {
-        path: '^src/[^/]+/',
-        pathNot: names.flatMap((folder) =>
-          Object.keys(folders[folder].rooms).map((room) => filesOf(folder, room)),
-        ),
-      },
+      from: unknown,
       to: {},
     },
+    {
+      name: 'known-subfolder-imported',
+      comment:
+        'A new folder of src gets its line in .dependency-cruiser.cjs, and one in the map of the README.',
+      severity: 'error',
+      from: {},
+      to: unknown,
+    },
     ...betweenFolders,
-    ...betweenRooms,
+    ...betweenSubfolders,
     {
       name: 'composers-import',
-      comment: 'They put the service together: they may import everything but clients.',
+      comment: 'They put the service together: they may import everything but clients and the entry.',
       severity: 'error',
       from: { path: '^src/(operation/(process|admin)/|app\\.ts$|main\\.ts$)' },
-      to: { path: '^src/clients/' },
+      to: { path: '^src/(clients/|main\\.ts$)' },
+    },
+    {
+      name: 'clients-need-no-server',
+      comment:
+        'How files are read, and the clients of the API, need no database, store or worker: of src/base only its own files.',
+      severity: 'error',
+      from: { path: '^src/(feed-format|clients)/' },
+      to: { path: '^src/base/[^/]+/' },
+    },
+    {
+      name: 'read-imports',
+      comment: 'How a file is read depends only on columns, formats and texts.',
+      severity: 'error',
+      from: { path: '^src/feed-format/read/' },
+      to: {
+        path: '^src/feed-format/[^/]+$',
+        pathNot:
+          '^src/feed-format/(columns|decimal-comma|delimiter|format-definition|load-options|report-columns|text)\\.ts$',
+      },
     },
     {
       name: 'config-imports',
@@ -149,7 +186,10 @@ module.exports = {
         'How products are stored is chosen in src/base/db/layout/product-layout.ts: call its functions, or add one to both layouts. Only statements ' +
         'of src/catalog/products/pages that cannot be one have a form for each.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/(base/db/layout|operation/database|catalog/products/pages)/' },
+      from: {
+        path: '^src/',
+        pathNot: '^src/(base/db/layout|operation/database/distribution|catalog/products/pages)/',
+      },
       to: {
         path: '^src/base/db/layout/',
         pathNot: '^src/base/db/layout/(product-layout|layout-interface|copy-products)\\.ts$',

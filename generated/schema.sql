@@ -1,4 +1,4 @@
--- Made from migrations/ (165a9fe0562b4585) by "make generate". Do not edit.
+-- Made from migrations/ (ae126bcf5a036378) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,

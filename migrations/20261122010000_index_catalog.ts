@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 
 /**
- * What the catalog's listings read, see src/catalog/products/products.listing.ts. Each index costs every load: there is none for
+ * What the catalog's listings read, see src/products/products.listing.ts. Each index costs every load: there is none for
  * one combination of filters alone.
  */
 export async function up(db: Knex): Promise<void> {

@@ -80,7 +80,7 @@ export async function up(db: Knex): Promise<void> {
       -- the statement removes the rows of what it counts, and leaves those of what it does not see yet.
       create or replace function recount_partner(of_partner bigint) returns void language plpgsql as $$
       begin
-        -- As a run does, see src/catalog/changes/partner-lock.ts.
+        -- As a run does, see src/partners/partner-lock.ts.
         perform pg_advisory_xact_lock((of_partner << 8) | 3);
         perform from partners where partner_id = of_partner for no key update;
         with replaced as (

@@ -27,7 +27,7 @@ export const productsToOrderSql = `
     if cardinality(among) = 0 then
       return;
     end if;
-    -- The low byte separates the key from other locks: see src/catalog/changes/partner-lock.ts.
+    -- The low byte separates the key from other locks: see src/partners/partner-lock.ts.
     perform pg_advisory_xact_lock_shared((partner_id << 8) | 4)
     from (select distinct partner_id from products where product_id = any (among) order by partner_id) as supplier;
     return query

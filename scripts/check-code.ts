@@ -12,7 +12,7 @@ import ts from 'typescript';
 
 const root = join(__dirname, '..');
 const projects = ['tsconfig.json', 'src/clients/console/tsconfig.json'];
-/** TypeScript's state of the checked files information about the checked files. */
+/** TypeScript's state of the checked files. */
 const state = join(root, 'dist', 'checked');
 
 async function main(): Promise<void> {

@@ -189,7 +189,7 @@ export const orderNotFound = (id: string) => new ServiceError('order_not_found',
 export const orderItemNotFound = (id: string) =>
   new ServiceError('order_item_not_found', `Order item not found: ${id}`);
 
-/** The text has no name: it can be the name of another partner. */
+/** Omits the name, which can be another partner's. */
 export const partnerNotFound = () => new ServiceError('partner_not_found', 'Partner not found.');
 
 export const formatNotFound = () => new ServiceError('format_not_found', 'Format not found.');

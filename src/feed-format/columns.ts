@@ -158,7 +158,7 @@ export const productColumns: readonly ProductColumn[] = feedColumns.map((column)
 /** Required columns, in the order of the specification's error text. */
 export const requiredColumns: readonly ProductColumn[] = ['product_name', 'sku'];
 
-/** Lists the columns that every row and every file must have. */
+/** Lists the columns that every row and every file must have in a mode. */
 export const requiredIn = (mode: LoadMode): readonly ProductColumn[] =>
   mode === 'update' ? ['sku'] : requiredColumns;
 

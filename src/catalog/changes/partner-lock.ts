@@ -4,7 +4,7 @@ import { takeLock, tryLock } from '../../base/db/locks';
 import { sql } from '../../base/db/sql';
 
 /*
- * The partner's lock: only its holder changes the partner's products, except by manual changes. An advisory lock of the
+ * The partner's lock: only its holder changes the partner's products, except by manual changes and withdrawals of one product. An advisory lock of the
  * transaction: it writes nothing, and uploads never wait for it.
  * Release 1.2.0 locks the row of the partner instead, and its processes run during an upgrade: so every holder locks the row
  * too, after the advisory lock. The next release will not.

@@ -145,7 +145,7 @@ export const texts = {
     faults: 'Skipped rows among the rows read',
     name: 'Save as format',
     nameHint:
-      'Lower-case letters, digits and hyphens. The format named default is used for every later file of this partner.',
+      'Lower-case letters, digits and hyphens. The format named default is used for every later file that is sent without a format.',
     nameFaults: {
       invalid: 'Enter 1 to 64 lower-case letters, digits or hyphens.',
       reserved: 'A built-in format has this name. Choose another one.',
@@ -199,7 +199,7 @@ export const texts = {
   },
   plan: {
     title: 'Preview of the run',
-    none: 'A run would change nothing: the catalog has these products already.',
+    none: 'A run would change nothing.',
     noneShown: 'None of the changes shown has this kind.',
     filter: 'Show',
     product: 'Product',
@@ -219,7 +219,7 @@ export const texts = {
     askNewer: (feed: string) =>
       `A newer feed of this partner was loaded since (${feed}). Where this file has other values, they replace the newer ones.`,
     askOlder:
-      'It is run even if a newer complete feed was loaded since: products that only the newer one has are withdrawn.',
+      'This feed is run even if a newer complete feed was loaded since: products that are only in the newer feed are withdrawn.',
     run: 'Run now',
     instead: 'Send another file instead',
     problems: 'Skipped rows and warnings',
@@ -239,7 +239,7 @@ export const texts = {
     cancelling: 'Cancelling…',
     done: 'The run is complete',
     clean: 'Every row was loaded. There is nothing to mend.',
-    undone: (run: number) => `Run ${run} has undone it: its products are as they were before.`,
+    undone: (run: number) => `Run ${run} has undone this run: its products have their earlier values.`,
     undoneBy: (at: string, by: string) => `Undone on ${at}${by && ` by ${by}`}.`,
     failed: 'The run failed. No product was changed.',
     skipped: (rows: number) => `${count(rows)} ${rows === 1 ? 'row was' : 'rows were'} skipped.`,
@@ -269,9 +269,9 @@ export const texts = {
       'A newer feed of this partner has been loaded since. The preview shows where mended rows would replace its values:',
     formats: {
       saved: (name: string) =>
-        `The format ${name} was saved again after this feed had been sent. Mended rows are read by it as it is now, and so are the cells marked; the preview shows the result.`,
+        `The format ${name} was saved again after this feed had been sent. Marks and mended rows use the new definition; the preview shows the result.`,
       gone: (name: string) =>
-        `The format ${name} of this feed does not exist any more, and mended rows are read by it. Save one of this name first, or download the skipped rows and send them as a file of their own, with another format and the same “How to load the file”.`,
+        `Mended rows need the format ${name} of this feed, which was deleted. Save a format with this name first, or download the skipped rows and send them as a file of their own, with another format and the same “How to load the file”.`,
     },
     toFormats: 'See the formats of this partner',
     warnings: 'Warnings',
@@ -491,7 +491,8 @@ export const texts = {
     collectionHint:
       'The part of the catalog to which the products of the file move. Empty: known products stay in theirs, new ones belong to main.',
     stale: 'Report the partner after days without a loaded feed',
-    staleHint: 'The webhook partner.stale reports it. Empty: the setting of the service counts.',
+    staleHint:
+      'The webhook partner.stale reports it. Empty: the limit of other sources of the partner applies, else the setting of the service.',
     after: 'After a fetch',
     run: 'Run each feed at once',
     runHint: 'Otherwise it is only stored, and waits to be run.',
@@ -585,7 +586,7 @@ export const texts = {
       running: 'The file is being fetched.',
       completed: 'The file was fetched, and stored as a feed.',
       unchanged: 'The file is the same as in the last feed: there is nothing new to load.',
-      failed: 'No file was fetched, and there are no more attempts.',
+      failed: 'This fetch failed: no feed was stored. The next fetch follows the schedule.',
       skipped: 'The fetch before this one, or its run, had not ended.',
     },
     retried: (attempts: number, next: string) =>
@@ -640,14 +641,14 @@ export const texts = {
     running: 'In progress',
     oldest: 'Waiting longest',
     none: 'No run waits, and none is in progress.',
-    noneWay: 'Runs come here when a feed is run from this console, or with “Prefer: respond-async”.',
+    noneWay: 'Every requested run is listed here until it ends.',
     limited: 'This view needs a key for all partners',
     limitedWay: 'Your key is limited to one partner. The steps of a feed show whether its own run waits.',
     refreshed: 'Updated every five seconds.',
   },
   webhooks: {
     title: 'Webhooks',
-    lead: 'Where the service sends events. The operator creates, disables and removes webhooks, with `admin webhooks`.',
+    lead: 'Where the service sends events. The operator creates, disables and removes webhooks, with `npm run --silent admin -- webhooks`.',
     none: 'There is no webhook.',
     noneWay: 'The operator creates one with `npm run --silent admin -- webhooks create URL`.',
     number: (id: string | number) => `Webhook ${id}`,

@@ -4,7 +4,7 @@ import type { ProductColumn } from '../columns';
  * Names of columns in the files of partners, best first; a name behind `?` may have another meaning too. Letters and
  * digits only, as `headerWord` writes them.
  * English with Google Merchant, Shopify, WooCommerce, PrestaShop and Magento; German; French; Spanish; Italian; Polish; Dutch;
- * Russian; Thai; Chinese; Japanese.
+ * Russian; Thai; Chinese; Japanese; Korean.
  */
 const names: Record<ProductColumn, string> = {
   sku: `sku variantsku skucode skuid skuno skunumber itemsku productsku articlenumber articleno articlenr itemnumber itemno itemcode

@@ -283,7 +283,7 @@ class ScannedRecord implements ExtractedRecord {
     return this.scanner.record().at(-1) === delimiter.charCodeAt(0);
   }
 
-  /** Whether the record has as many fields as the header. */
+  /** Whether the record could be split, into no more fields than the header has. */
   get isSplit(): boolean {
     return !this.tooLong && !this.misquoted && this.fieldCount <= this.header.fieldCount;
   }

@@ -51,7 +51,7 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   value_too_long: (field) =>
     field
       ? `${field} is longer than ${columnFormat(field).maxLength} characters. Shorten it.`
-      : `The row is longer than ${recordBytes} bytes; a quote may be unclosed.`,
+      : `The row is longer than ${recordBytes} bytes. Close its quotes, or shorten it.`,
   invalid_character: (field) => `${field} contains a NUL character. Remove it; the file may be UTF-16.`,
   invalid_quoting: () => 'Text follows a closing quote. Double the quotes inside a quoted value.',
   duplicate_sku: () =>
@@ -61,7 +61,8 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   unknown_sku: () =>
     'The partner has no product with this sku, and a feed with mode update creates none. Correct the sku, or load the product with mode upsert.',
   suspicious_sku: () => 'sku looks damaged; it is stored unchanged.',
-  repeated_header: () => 'The row repeats the header, as in joined files: it is skipped.',
+  repeated_header: () =>
+    'The row repeats the header, as in joined files: it is skipped. Remove it, or ignore this warning.',
   unknown_availability: () =>
     'Unknown availability: the product cannot be ordered. Use a word such as in_stock or out_of_stock, or map this one in a format.',
   zero_price: () => 'price is 0. Leave the cell empty if there is no price.',
@@ -70,7 +71,7 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   unknown_column: () =>
     'Unknown column: its cells are ignored. Rename it to a column of the format, or remove it.',
   older_feed: () =>
-    'A newer feed of the partner was loaded before this run, which may have replaced its values with older ones. Run the newer feed again to restore them.',
+    'This run may have replaced values of a newer feed, which was loaded before. To restore the newer values, run the newer feed again.',
 };
 
 /** Messages by code and field: the kept issues share these texts. */

@@ -49,7 +49,7 @@ const compress: Record<ContentCoding | 'identity', (content: Buffer) => Buffer> 
     brotliCompressSync(content, { params: { [constants.BROTLI_PARAM_SIZE_HINT]: content.length } }),
 };
 
-/** Writes the pages in each encoding; keeps unchanged files of the last build, and removes all others. */
+/** Writes the pages in each encoding; rewrites changed files of the last build, and removes files that are not pages. */
 function writePages(pages: Map<string, Buffer>, folder: string): void {
   const isCurrent = (path: string, content: Buffer) => {
     const written = join(folder, 'identity', path);

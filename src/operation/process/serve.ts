@@ -23,7 +23,7 @@ import { closePool, closeWithin } from './database';
 import { drain, listen } from './listen';
 import { databaseTimeouts } from '../../base/db/transaction';
 
-/** `api` serves requests, and executes queued runs unless `QUEUE_WORKER` is off; `worker` only executes queued runs. */
+/** `api` serves requests, and works on runs, webhooks and fetches unless `QUEUE_WORKER` is off; `worker` only works on these. */
 export type Role = 'api' | 'worker';
 
 /** The resources of a process after its preparation. */
@@ -52,7 +52,7 @@ export function openRequestPool(
   return db;
 }
 
-/** Executes queued runs without serving requests. */
+/** Works on runs, webhooks and fetches without serving requests. */
 export function workOnQueue(prepared: Prepared): void {
   const { config, log, db, metrics } = prepared;
   const { worker } = startRuns('worker', prepared);

@@ -15,7 +15,7 @@ import type { RunStats } from '../etl/run-stats';
 import type { ClaimedRun, StartedRun } from '../queue/claims.repository';
 import { completeRun } from '../queue/run-ends.repository';
 
-/** A revert fails because products were changed since. */
+/** Failure of a revert: products were changed since its run. */
 class RevertConflicts extends FeedFailure {
   constructor(
     reason: string,

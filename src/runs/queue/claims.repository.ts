@@ -34,8 +34,8 @@ const queuedSql = sql`
   order by requested_at, job_id, run`;
 
 /**
- * Whether any process may claim a run. One attempt means that a client is waiting for it: that client's process has two seconds to
- * claim it, because another process may have another object store.
+ * Whether any process may claim a run. The run of a waiting client has one attempt: the process of that client has two
+ * seconds to claim it, because another process may have another object store. The last attempt of any other run is older than that.
  */
 const isForAnyProcessSql = sql`(attempts_left > 1 or requested_at < now() - interval '2 s')`;
 

@@ -1,4 +1,4 @@
--- A database whose products are in four partitions, for test/base/db/partitioned-products.test.ts. Made by `npm run migrate -- --partition 4`
+-- A database whose products are in four partitions, for test/db/partitioned-products.test.ts. Made by `npm run migrate -- --partition 4`
 -- of commit 6a13c3c on PostgreSQL 15, between the second and the third feed of two partners, and before an order;
 -- then by `pg_dump --no-owner --no-privileges --inserts`, without comments, settings and commands of psql.
 
@@ -332,7 +332,7 @@ CREATE FUNCTION public.products_to_order(among bigint[]) RETURNS TABLE(product_i
     if cardinality(among) = 0 then
       return;
     end if;
-    -- The low byte separates the key from other locks: see src/catalog/changes/partner-lock.ts.
+    -- The low byte separates the key from other locks: see src/partners/partner-lock.ts.
     perform pg_advisory_xact_lock_shared((partner_id << 8) | 4)
     from (select distinct partner_id from products where product_id = any (among) order by partner_id) as supplier;
     return query
@@ -423,7 +423,7 @@ CREATE FUNCTION public.recount_partner(of_partner bigint) RETURNS void
     SET search_path TO 'public', 'pg_temp'
     AS $$
       begin
-        -- As a run does, see src/catalog/changes/partner-lock.ts.
+        -- As a run does, see src/partners/partner-lock.ts.
         perform pg_advisory_xact_lock((of_partner << 8) | 3);
         perform from partners where partner_id = of_partner for no key update;
         with replaced as (

@@ -100,7 +100,7 @@ describe('the queue', () => {
     const { page } = await open('/queue', {}, empty);
 
     await page.getByText('No run waits, and none is in progress.').waitFor();
-    await page.getByText('Runs come here when').waitFor();
+    await page.getByText('Every requested run is listed here').waitFor();
   });
 
   it('has no link for a key that is limited to a partner, and its address explains why', async () => {

@@ -214,12 +214,12 @@ describe('a reverted run', () => {
     const badges = page.locator('.badge');
     expect(await badges.allInnerTexts()).toEqual(['Undone', 'Completed', 'Undone']);
     await link(page, 'Run').click();
-    await page.getByText('Run 2 has undone it').waitFor();
+    await page.getByText('Run 2 has undone this run').waitFor();
     await page.getByText(/Undone on .+ by /).waitFor();
     expect(await page.getByText('The run is complete').count()).toBe(0);
     await link(page, 'See its changes').click();
     await page.getByRole('heading', { name: 'Changes of run 1' }).waitFor();
-    await page.getByText('Run 2 has undone it').waitFor();
+    await page.getByText('Run 2 has undone this run').waitFor();
     expect(await button(page, 'Undo this run').count()).toBe(0);
     await link(page, 'Feeds').click();
     const row = page.locator('tbody tr', { hasText: feedId });

@@ -102,7 +102,7 @@ describe('a source', () => {
     await button(page, 'Fetch now').click();
     await historyOf(page).nth(2).waitFor();
     await historyOf(page).first().getByText('The server responded with 404. Check the URL.').waitFor();
-    await historyOf(page).first().getByText('no more attempts').waitFor();
+    await historyOf(page).first().getByText('This fetch failed').waitFor();
     expect(await historyOf(page).first().getByRole('cell', { name: '404', exact: true }).count()).toBe(1);
     expect(await findFaults(page)).toEqual([]);
 

@@ -648,7 +648,7 @@ describe('npm run feed -- upload-mended', () => {
         text.replace('product_name,price', 'price,product_name'),
         'The columns of the file differ from the columns',
       ],
-      ['sku,product_name\nA,Tent\n', 'is no file of rejects'],
+      ['sku,product_name\nA,Tent\n', 'is not a file of rejects'],
       [`${text}9,,"`, 'a quote is never closed'],
       [Buffer.from(text.replace('Tent', 'Zelt ü'), 'latin1'), 'name it with --encoding'],
     ];

@@ -14,7 +14,7 @@ import { readByRow, sortMatches } from './plain-by-row';
  * Products with equal keys are unordered there: a longer group of them is listed like a filter, by number. If few products have
  * the value of the first filter, these are sorted instead.
  * The shape of the statements decides their plans, not the planner's estimates about partners. It only decides how the last sort
- * finds the matches: see docs/decisions/0059-plans-by-the-shape-of-a-statement.md.
+ * finds the matches: see docs/decisions/0059-partner-led-indexes-and-plain-statements.md.
  */
 
 /** Maximum number of products with the words of a search that are read by their keys and sorted, in about 20 ms. */

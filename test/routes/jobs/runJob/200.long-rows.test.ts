@@ -20,7 +20,7 @@ const longRowIssue = {
   column_number: null,
   code: 'value_too_long',
   severity: 'error',
-  message: `The row is longer than ${rowBytes} bytes; a quote may be unclosed.`,
+  message: `The row is longer than ${rowBytes} bytes. Close its quotes, or shorten it.`,
   value: null,
 };
 const counters = {
