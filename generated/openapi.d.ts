@@ -208,8 +208,8 @@ export interface paths {
          *     closed before `Content-Length` bytes are sent. A download waits for a free slot for up to 30 s; then the
          *     response is 503.
          *
-         *     The operator can limit how long raw files are kept. Files of feeds that never ran, and the file that the partner
-         *     loaded last, are always kept.
+         *     The operator can limit how long raw files are kept. Files of feeds that never ran are always kept, and so is
+         *     the file that the partner loaded last for each collection.
          */
         get: operations["downloadFeedFile"];
         put?: never;
@@ -257,8 +257,8 @@ export interface paths {
         put?: never;
         /**
          * Run a validation job
-         * @description Reads the raw file from object storage, cleans and validates each row, and loads the products, all within this
-         *     request. Products are matched by partner and sku; unchanged ones are not rewritten. A run is all or nothing: a
+         * @description Reads the raw file from object storage, cleans and validates each row, and loads the products. The response is
+         *     sent when the run ends, unless `Prefer: respond-async` is sent. Products are matched by partner and sku; unchanged ones are not rewritten. A run is all or nothing: a
          *     failed run changes no product.
          *
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Invalid rows are skipped,
@@ -287,9 +287,9 @@ export interface paths {
          *
          *     A feed with mode `replace` withdraws the active products of its collection that no row names. A skipped row
          *     protects its product from withdrawal. A row that cannot be split into cells, or whose filled-down sku is
-         *     unknown, prevents all withdrawals of the run. The run fails, and changes nothing, if it would withdraw all
-         *     active products of the collection, or more than ten and more than a fifth of them: `would_withdraw` and the
-         *     message have the number; `max_withdrawn` confirms it. It fails too if a newer `replace` feed of the collection
+         *     unknown, prevents all withdrawals of the run. The run fails, and changes nothing, if it would withdraw more
+         *     than ten and more than a fifth of the active products of the collection, or all of them while it loads no row:
+         *     `would_withdraw` and the message have the number; `max_withdrawn` confirms it. It fails too if a newer `replace` feed of the collection
          *     has been loaded since, unless `allow_older` is true.
          *
          *     **Queue**
@@ -412,8 +412,8 @@ export interface paths {
         };
         /**
          * List the runs of a job
-         * @description Every run of the job that has started, newest first, with its own counters and the reason of its failure;
-         *     reverts also while they are queued. If its process crashed, a run is `failed`, and the job is retried
+         * @description Runs that have started or were cancelled, newest first; queued reverts too. Each has its own counters and the
+         *     reason of its failure. If its process crashed, a run is `failed`, and the job is retried
          *     automatically, unless a client was waiting for it. A retried revert keeps its number. Empty for a submission
          *     job, and before the first run. Of runs before contract 1.3.0, only the last one of each job is listed.
          */
@@ -606,8 +606,8 @@ export interface paths {
         };
         /**
          * List partners
-         * @description Partners by name, in code point order, each with its statistics and its reasons for attention. A partner exists
-         *     from its first upload on. The numbers are exact: they are updated in the transaction that changes the data.
+         * @description Partners by name, in code point order, each with its statistics and its reasons for attention. A partner is
+         *     created by its first upload, format or source. The numbers are exact: they are updated in the transaction that changes the data.
          *
          *     With `sort_by=attention`, the partners that need attention most come first: by their worst reason, in the order in which
          *     `KnownAttentionReason` lists them, then by how long it has lasted, then by name. Partners without a reason follow, by name.
@@ -940,7 +940,7 @@ export interface paths {
         put?: never;
         /**
          * Withdraw a product
-         * @description Takes a product out of the catalog until a later feed names it: it cannot be ordered, and is left out of lists,
+         * @description Takes a product out of the catalog until a feed names it or a revert restores it: it cannot be ordered, and is left out of lists,
          *     facets and counts. Existing orders keep it. Withdrawing a withdrawn product changes nothing. The next run of the
          *     partner compares all rows of its feed, and takes as long as a first run.
          */
@@ -1020,7 +1020,7 @@ export interface paths {
          *
          *     A product can be ordered if it has a price and its availability is absent or one of `in_stock`, `available`,
          *     `limited_stock`, `low_stock`, `preorder` and `backorder`. All items of an order share one currency; a product
-         *     without a currency has the default currency of the service. Two lines may name the same product. The partner
+         *     without a currency has the default currency of the service. Two items may have the same product. The partner
          *     of the order need not be the partner of its products.
          *
          *     An `Idempotency-Key` that is in use (409) or was used with a different request (422) is reported before the
@@ -1087,7 +1087,7 @@ export interface paths {
         };
         /**
          * Get sales by partner
-         * @description Units and sales per partner of the orders, by total sales descending, ties by partner name. Without
+         * @description Units and sales of orders, per `partner_name` of the order, by total sales descending, ties by partner name. Without
          *     `currency`, amounts in different currencies are added without conversion.
          */
         get: operations["getSalesByPartner"];
@@ -1108,7 +1108,7 @@ export interface paths {
         };
         /**
          * Get sales over time
-         * @description Units and sales per UTC day or month of the orders, in chronological order. Periods without orders are
+         * @description Units and sales of orders, per UTC day or month of the order, in chronological order. Periods without orders are
          *     omitted. Without `currency`, amounts in different currencies are added without conversion.
          */
         get: operations["getSalesOverTime"];
@@ -1129,7 +1129,7 @@ export interface paths {
         };
         /**
          * Get the revenue share of each partner
-         * @description Revenue per partner of the orders, and its share of the total in percent, by revenue descending, ties by
+         * @description Revenue of orders, per `partner_name` of the order, and its share of the total in percent, by revenue descending, ties by
          *     partner name. Without `currency`, amounts in different currencies are added without conversion.
          */
         get: operations["getRevenueShare"];
@@ -3916,7 +3916,7 @@ export interface components {
             created_at: string;
             /**
              * Format: date-time
-             * @description When the product was withdrawn, UTC; absent for an active product. A withdrawn product cannot be ordered, and is left out of lists, facets and counts. A later feed that names it restores it.
+             * @description When the product was withdrawn, UTC; absent for an active product. A withdrawn product cannot be ordered, and is left out of lists, facets and counts. A feed that names it, or a revert, restores it.
              * @example 2026-03-05T09:31:00.000Z
              */
             withdrawn_at?: string;
