@@ -258,8 +258,8 @@ export interface paths {
         /**
          * Run a validation job
          * @description Reads the raw file from object storage, cleans and validates each row, and loads the products. The response is
-         *     sent when the run ends, unless `Prefer: respond-async` is sent. Products are matched by partner and sku; unchanged ones are not rewritten. A run is all or nothing: a
-         *     failed run changes no product.
+         *     sent when the run ends, unless `Prefer: respond-async` is sent. Products are matched by partner
+         *     and sku; unchanged ones are not rewritten. A run is all or nothing: a failed run changes no product.
          *
          *     No body is needed. A queued, completed or failed job can be run, any number of times. Invalid rows are skipped,
          *     see `GET /jobs/{job_id}/issues`. The run fails (`status: failed`, also with 200) if the raw file is missing or
@@ -289,8 +289,8 @@ export interface paths {
          *     protects its product from withdrawal. A row that cannot be split into cells, or whose filled-down sku is
          *     unknown, prevents all withdrawals of the run. The run fails, and changes nothing, if it would withdraw more
          *     than ten and more than a fifth of the active products of the collection, or all of them while it loads no row:
-         *     `would_withdraw` and the message have the number; `max_withdrawn` confirms it. It fails too if a newer `replace` feed of the collection
-         *     has been loaded since, unless `allow_older` is true.
+         *     `would_withdraw` and the message have the number; `max_withdrawn` confirms it. It fails
+         *     too if a newer `replace` feed of the collection has been loaded since, unless `allow_older` is true.
          *
          *     **Queue**
          *
@@ -940,8 +940,8 @@ export interface paths {
         put?: never;
         /**
          * Withdraw a product
-         * @description Takes a product out of the catalog until a feed names it or a revert restores it: it cannot be ordered, and is left out of lists,
-         *     facets and counts. Existing orders keep it. Withdrawing a withdrawn product changes nothing. The next run of the
+         * @description Takes a product out of the catalog until a feed names it or a revert restores it: it cannot be ordered,
+         *     and is left out of lists, facets and counts. Existing orders keep it. Withdrawing a withdrawn product changes nothing. The next run of the
          *     partner compares all rows of its feed, and takes as long as a first run.
          */
         post: operations["withdrawProduct"];
