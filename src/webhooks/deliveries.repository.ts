@@ -183,11 +183,11 @@ export async function dropDeliveries(db: Database, endpointId: number): Promise<
        select disabled_at from webhook_endpoints where webhook_endpoint_id = ${endpointId}
      ), dropped as (
        delete from webhook_deliveries
-       where webhook_delivery_id in (
+       where webhook_delivery_id = any (array(
          select webhook_delivery_id from webhook_deliveries
          where webhook_endpoint_id = ${endpointId} and not exists (select from endpoint where disabled_at is null)
          limit ${discardedPerStatement} for update skip locked
-       )
+       ))
        returning *
      ), ended as (
        insert into webhook_outcomes (${keptColumns}, outcome, last_result)
@@ -208,13 +208,13 @@ export async function discardOldDeliveries(db: Database, endpointId: number): Pr
     db,
     sql`with old as (
        delete from webhook_deliveries
-       where webhook_delivery_id in (
+       where webhook_delivery_id = any (array(
          select webhook_delivery_id
          from webhook_endpoints join webhook_deliveries using (webhook_endpoint_id)
          where webhook_endpoint_id = ${endpointId} and paused_until > now() and next_attempt_at <= now()
            and happened_at < now() - ${webhookAgeMilliseconds} * interval '1 millisecond'
          limit ${discardedPerStatement} for update of webhook_deliveries skip locked
-       )
+       ))
        returning *
      ), ended as (
        insert into webhook_outcomes (${keptColumns}, outcome, last_result)

@@ -124,15 +124,19 @@ export async function findOutcome(
   return row ?? null;
 }
 
-/** Removes some outcomes older than `webhookOutcomeDays`. Skips locked ones. @returns whether there may be more */
+/**
+ * Removes some outcomes older than `webhookOutcomeDays`. Skips locked ones. An array is selected once: in a nested loop, `in` would
+ * select again for each row, and exceed the limit.
+ * @returns whether there may be more
+ */
 export async function removeOldOutcomes(db: Database): Promise<boolean> {
   const removed = await changeRows(
     db,
     sql`delete from webhook_outcomes
-     where webhook_outcome_id in (
+     where webhook_outcome_id = any (array(
        select webhook_outcome_id from webhook_outcomes
        where ended_at < now() - ${webhookOutcomeDays} * interval '1 day' limit ${removedPerStatement} for update skip locked
-     )`,
+     ))`,
   );
   return removed === removedPerStatement;
 }

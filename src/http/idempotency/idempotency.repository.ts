@@ -122,10 +122,10 @@ export async function keepAnswer(
 
 const deleteExpiredSql = sql`
   delete from idempotency_keys
-  where (api_key_digest, idempotency_key) in (
-    select api_key_digest, idempotency_key from idempotency_keys
+  where ctid = any (array(
+    select ctid from idempotency_keys
     where expires_at <= now() order by expires_at limit ${raw(expiredAnswersPerDelete)} for update skip locked
-  )
+  ))
 `;
 
 /**
