@@ -2544,7 +2544,7 @@ export interface components {
          *
          *     - `missing_required` (error): `sku` or `product_name` is missing or empty. Fill the cell. Example:
          *       `,Two-person tent`
-         *     - `incomplete_group` (error): The row takes cells from the beginning of its group (`fill_down`), which has no
+         *     - `incomplete_group` (error): The row takes cells from the first row of its group (`fill_down`), which has no
          *       `product_name` or could not be read. Fill the cell, or correct the rows above; the rows of a group must follow
          *       each other. Example: `mug,,Big,MUG-B`
          *     - `invalid_price` (error): The price does not follow the price grammar. Correct the price as the message says. An

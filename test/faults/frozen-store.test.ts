@@ -9,7 +9,7 @@ import { otherKey, startTestService, testKey, type TestService } from '../suppor
 const { idleMilliseconds } = s3Limits;
 beforeEach(() => {
   // Long enough for a loaded machine: work that is not frozen must not be aborted either.
-  jest.replaceProperty(s3Limits, 'idleMilliseconds', 2_000);
+  jest.replaceProperty(s3Limits, 'idleMilliseconds', 4_000);
   // The SDK announces its retries on the console.
   jest.spyOn(console, 'warn').mockReturnValue();
 });

@@ -211,7 +211,7 @@ describe('a notice', () => {
 
     await service.api.send('DELETE', path);
     await goToView(page, `/feeds/${feedId}/issues`);
-    await page.getByRole('status').getByText('Save one of this name first').waitFor();
+    await page.getByRole('status').getByText('Save a format with this name first').waitFor();
     expect(await findFaults(page)).toEqual([]);
     expect(complaints).toEqual([]);
   });
