@@ -100,6 +100,7 @@ const validatorOf = (text: string | undefined) =>
 /** What the partner can do; nothing where the next attempt may succeed. */
 function remedyOf(status: number): string {
   if (isTransient(status)) return '';
+  if (status < 400) return ' It must respond with 200 and the whole file.';
   return [401, 403].includes(status) ? ' Check the secrets of the source.' : ' Check the URL.';
 }
 

@@ -6,6 +6,7 @@ import {
   deleteExpiredAnswers,
   expiredAnswersPerDelete,
 } from '../../../src/http/idempotency/idempotency.repository';
+import { largestBatch } from '../../support/batches';
 import { createTestDatabase } from '../../support/databases';
 
 let db: Database;
@@ -47,6 +48,14 @@ describe('the clean-up of stored responses', () => {
     expect(await deleteExpiredAnswers(db)).toBe(many);
 
     expect(await kept()).toEqual(['key-0']);
+  });
+
+  it('deletes no more than a batch at once, by any plan', async () => {
+    await leaveAnswers(...Array.from({ length: expiredAnswersPerDelete + 1 }, () => -1));
+
+    expect(await largestBatch(db, 'idempotency_keys', deleteExpiredAnswers)).toBe(expiredAnswersPerDelete);
+
+    expect(await kept()).toEqual([]);
   });
 
   it('deletes each response once on several concurrent processes', async () => {

@@ -264,14 +264,19 @@ describe('a fetch fails at once', () => {
     expect((await fetchOnce(name)).failure_reason).toMatch(/^too_large/);
   });
 
-  it('for a permanent HTTP status', async () => {
+  it.each([
+    [206, 'It must respond with 200 and the whole file.'],
+    [401, 'Check the secrets of the source.'],
+    [403, 'Check the secrets of the source.'],
+    [404, 'Check the URL.'],
+  ])('for a permanent HTTP status, with a remedy: %d', async (status, remedy) => {
     const name = await store();
-    feeds.respond = (_request, response) => void response.writeHead(404).end();
+    feeds.respond = (_request, response) => void response.writeHead(status).end();
 
     expect(await fetchOnce(name)).toMatchObject({
       status: 'failed',
-      http_status: 404,
-      failure_reason: 'http_status (404): The server responded with 404. Check the URL.',
+      http_status: status,
+      failure_reason: `http_status (${status}): The server responded with ${status}. ${remedy}`,
     });
   });
 });
