@@ -8,7 +8,6 @@ let browser: BrowserContext;
 beforeAll(async () => {
   browser = await startBrowser();
   service = await startUsedService();
-  browser.setDefaultTimeout(5000);
 });
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
