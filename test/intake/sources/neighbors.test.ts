@@ -44,7 +44,7 @@ describe('servers that occupy all slots of a process', () => {
     const service = await startTestService({ sources });
     const partners = numbered(concurrentFetches);
     for (const partner of partners) await request(service, partner, ['slow'], `${feeds.url}/a.csv`);
-    await eventually('all slots are occupied', () => slow.length === concurrentFetches);
+    await eventually('all slots are occupied', () => slow.length >= concurrentFetches);
 
     await putSource(service.api, 'Neighbor', 'quick', { url: `${quick.url}/a.csv`, run: false });
     expect(await fetchNow(service.api, 'Neighbor', 'quick')).toMatchObject({ status: 'completed' });
