@@ -24,15 +24,15 @@ describe('servers that occupy all slots of a process', () => {
     [
       'below the minimum throughput',
       'x',
-      'timeout: The server sent less than 1 KiB per second for 0.5 seconds.',
+      'timeout: The server sent less than 1 KiB per second for 2 seconds.',
     ],
     [
       'below that of busy times',
       'A,Tent\n'.repeat(100),
-      'timeout: The server sent less than 64 KiB per second for 0.5 seconds while other partners waited.',
+      'timeout: The server sent less than 64 KiB per second for 2 seconds while other partners waited.',
     ],
   ])('leave slots to others when they are %s', async (_what, piece, reason) => {
-    jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 500);
+    jest.replaceProperty(openUrlLimits, 'idleMilliseconds', 2000);
     const slow: ServerResponse[] = [];
     const feeds = await startFeedServer((_request, response) => {
       response.write('sku,product_name\n');
