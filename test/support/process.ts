@@ -17,7 +17,8 @@ import { afterFile, createTestFolder, eventually, project } from './harness';
 import { ApiClient } from './api-client';
 import { shared } from './databases';
 
-const startSeconds = 30;
+// Of a first start beside others: `initdb` waits for the disk.
+const startSeconds = 120;
 
 /** The exit of a process, and its output. */
 export interface Exit {

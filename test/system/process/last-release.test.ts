@@ -81,7 +81,7 @@ describe('webhook deliveries that the last release has left in its queue', () =>
 
     await Promise.all([1, 2, 3].map(() => takeOverFromLastRelease(service.db)));
 
-    await eventually('it is sent', () => receiver.received.length === 4, 30);
+    await eventually('it is sent', () => receiver.received.length === 4);
     expect(receiver.events().at(-1)).toEqual({ type: 'order.created', data: order });
     expect(await left()).toEqual([]);
     await service.db('webhook_endpoints').delete();

@@ -171,7 +171,7 @@ describe('a second service on the data folder of a running one', () => {
       answers.push((await first.api.get('/products')).status);
       return !second.isRunning;
     };
-    await eventually('the second has ended', ask, 25);
+    await eventually('the second has ended', ask);
 
     const { code, stderr } = await second.exit;
     expect(code).toBe(1);

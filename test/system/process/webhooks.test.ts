@@ -30,7 +30,7 @@ const startApi = (env: Record<string, string> = anyAddress) =>
 
 async function startWorker(): Promise<ServiceProcess> {
   const worker = spawnService({ role: 'worker', env: { ...settings(), ...anyAddress } });
-  await eventually('the worker works', () => worker.stdout.includes('working on queued runs'), 30);
+  await eventually('the worker works', () => worker.stdout.includes('working on queued runs'));
   return worker;
 }
 
@@ -67,7 +67,7 @@ describe('the command that manages webhooks', () => {
     const { feedId } = await service.api.uploadFeed(csv, 'Acme Outdoor');
     await service.api.uploadFeed(csv, 'Birch');
 
-    await eventually('the event arrives', () => receiver.received.length === 1, 30);
+    await eventually('the event arrives', () => receiver.received.length === 1);
     expect(receiver.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(receiver.received[0]!.event).toMatchObject({ type: 'feed.uploaded', data: { feed_id: feedId } });
     const lines = (await list()).split('\n');
@@ -135,7 +135,7 @@ describe('a delivery in progress whose worker', () => {
     const id = await create(receiver);
     const worker = await startWorker();
     await service.api.uploadFeed(csv, 'Acme Outdoor');
-    await eventually('it is being sent', () => receiver.received.length === 1, 30);
+    await eventually('it is being sent', () => receiver.received.length === 1);
 
     const { code } = await worker.stop(signal);
     expect(code).toBe(signal === 'SIGKILL' ? null : 0);
