@@ -607,7 +607,7 @@ export interface paths {
         /**
          * List partners
          * @description Partners by name, in code point order, each with its statistics and its reasons for attention. A partner is
-         *     created by its first upload, format or source. The numbers are exact: they are updated in the transaction that changes the data.
+         *     created by its first upload, format, source or webhook. The numbers are exact: they are updated in the transaction that changes the data.
          *
          *     With `sort_by=attention`, the partners that need attention most come first: by their worst reason, in the order in which
          *     `KnownAttentionReason` lists them, then by how long it has lasted, then by name. Partners without a reason follow, by name.
@@ -796,6 +796,114 @@ export interface paths {
         get: operations["listSourceFetches"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/webhooks/{webhook_name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get a webhook
+         * @description The webhook of this name, with its failures, without its secret.
+         */
+        get: operations["getWebhook"];
+        /**
+         * Create or replace a webhook
+         * @description Creates a webhook for the events of the partner, or replaces the existing webhook of this name as a whole. A partner
+         *     that does not exist is created, as by an upload. A partner has at most 10 named webhooks.
+         *
+         *     The service creates the secret that signs the messages (Standard Webhooks), and shows it only in the response that
+         *     created it. Keep it then: if it is lost, replace the webhook with `rotate_secret=true`. After a rotation the previous
+         *     secret stays valid for a day: each message has two signatures. A third secret ends the first one at once.
+         *
+         *     A replacement keeps the secret and a pause, counts failures anew, and enables the webhook unless the operator has
+         *     disabled it.
+         *
+         *     Messages go to public addresses over TLS only. The addresses of the host are checked for each connection, and
+         *     redirects are not followed.
+         */
+        put: operations["replaceWebhook"];
+        post?: never;
+        /**
+         * Delete a webhook
+         * @description Deletes the webhook with its pending deliveries, and returns it. A new webhook of this name gets another id and another secret.
+         */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/webhooks/{webhook_name}/ping": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a test event to a webhook
+         * @description Sends one signed `webhook.ping` (see `x-webhooks`), and waits up to 5 seconds for the status of the response. Nothing
+         *     else of the response is shown, and no reason if there is none. The ping is not repeated, counts neither as a failure
+         *     nor as a delivery, and is sent to paused and disabled webhooks too. A caller has at most 2 pings at a time, and a
+         *     process 20: more are 503.
+         */
+        post: operations["pingWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/webhooks/{webhook_name}/pause": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pause or resume a webhook
+         * @description Sends no events for some time, for example while the receiver is maintained. Events that happen meanwhile are kept, and
+         *     are sent afterwards. A later request replaces the pause; `seconds=0` ends it at once, also a pause that the service has
+         *     made after failures. Events that have been due for 36 hours are discarded while the webhook is paused.
+         */
+        post: operations["pauseWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/partners/{partner_name}/webhooks/{webhook_name}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Repeat discarded deliveries of a webhook
+         * @description Sends discarded events of a period again, with the same `webhook-id`, and counts them. With `include_delivered`, events
+         *     that the receiver has accepted are sent again too. Pending events are not affected, so that a repeated request sends
+         *     nothing twice. Deliveries can be repeated for 7 days after their end.
+         *
+         *     `from` is inclusive, `to` exclusive, so that two adjoining periods have no event in common.
+         */
+        post: operations["replayWebhook"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1151,7 +1259,8 @@ export interface paths {
         /**
          * List webhooks
          * @description The endpoints that receive events, disabled ones included, oldest first, without their secrets. A key that is
-         *     limited to a partner sees only the partner's endpoints. The operator creates, disables and removes them.
+         *     limited to a partner sees only the partner's endpoints. The operator manages endpoints without a name, and partners
+         *     manage theirs by `replaceWebhook`.
          */
         get: operations["listWebhooks"];
         put?: never;
@@ -1172,7 +1281,7 @@ export interface paths {
         /**
          * List the deliveries of a webhook
          * @description Pending deliveries, and deliveries that ended within the last 7 days, by the time of the event, newest first. A
-         *     delivery that the operator repeats keeps its `message_id` and starts again as `pending`.
+         *     delivery that is repeated keeps its `message_id` and starts again as `pending`.
          */
         get: operations["listWebhookDeliveries"];
         put?: never;
@@ -1244,20 +1353,10 @@ export interface components {
          */
         OrderItemId: string;
         /**
-         * @description A position in a list of changes, for the next page; absent on the last page.
-         * @example 100
-         */
-        ChangePosition: string;
-        /**
-         * @description A position in a list by product number, for the next page; absent on the last page.
+         * @description The `cursor` of the next page; absent on the last page. Treat it as opaque, and send it back as it is.
          * @example PR00100
          */
-        ProductPosition: string;
-        /**
-         * @description Cursor of the next page of issues, planned changes or runs. Treat it as opaque.
-         * @example 100
-         */
-        RowPosition: string;
+        Cursor: string;
         /**
          * @description Name of a partner. It is trimmed and normalized to Unicode NFC: other forms of a name, also in filters, name the same partner. (A partner that was stored in another form before contract 1.3.0 is a separate partner with exactly that name.) It must not be blank, `.` or `..`, or contain control characters. Products are unique per partner and sku; analytics group orders by partner.
          * @example Acme Outdoor
@@ -1303,7 +1402,6 @@ export interface components {
         LoadMode: "upsert" | "replace" | "update";
         /**
          * @description A part of the partner's catalog, which a feed with mode `replace` describes as a whole. A feed that names a collection moves all products of its rows to it, unchanged ones included. Absent or null: known products stay in their collection, and new ones belong to `main`; with mode `replace`, it is `main`.
-         * @default null
          * @example winter
          */
         Collection: string | null;
@@ -1336,6 +1434,7 @@ export interface components {
             validation_status: "queued";
             sha256: components["schemas"]["FileSha256"];
             /**
+             * Format: int64
              * @description The size of the uploaded file in bytes.
              * @example 272
              */
@@ -1419,6 +1518,7 @@ export interface components {
             raw_file_bucket: string;
             sha256: components["schemas"]["FileSha256"];
             /**
+             * Format: int64
              * @description The size of the uploaded file in bytes.
              * @example 272
              */
@@ -1438,6 +1538,7 @@ export interface components {
              */
             duplicate_of: string | null;
             /**
+             * Format: int32
              * @description The run that has undone the last run of the job; absent if there is none, or if it was reverted itself.
              * @example 2
              */
@@ -1457,11 +1558,13 @@ export interface components {
              */
             partner_name: string;
             /**
+             * Format: int32
              * @description The number of active products.
              * @example 2
              */
             products: number;
             /**
+             * Format: int32
              * @description The number of feeds that were uploaded.
              * @example 2
              */
@@ -1482,6 +1585,7 @@ export interface components {
         };
         /**
          * @description Order of the partners: by `name`, or by `attention`, the most urgent first.
+         * @default name
          * @example attention
          * @enum {string}
          */
@@ -1496,6 +1600,7 @@ export interface components {
              */
             since: string;
             /**
+             * Format: int32
              * @description Number of affected items; `KnownAttentionReason` defines the unit of each reason.
              * @example 6
              */
@@ -1505,7 +1610,7 @@ export interface components {
          * @description A reason for attention. Reasons are stable; new ones may be added.
          * @example many_skipped
          */
-        AttentionReason: components["schemas"]["KnownAttentionReason"] | string;
+        AttentionReason: string;
         /**
          * @description Reasons for attention in this version, worst first, and the unit of `count`.
          *
@@ -1542,26 +1647,25 @@ export interface components {
         /** @description One page of partners. */
         PartnerList: {
             /**
+             * Format: int32
              * @description The number of partners in this page.
              * @example 1
              */
             count: number;
             /** @description The partners, in the order of the request. */
             items: components["schemas"]["Partner"][];
-            /**
-             * @description Cursor of the next page; absent on the last page. By name, it is the name of the last partner.
-             * @example Acme Outdoor
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /** @description The queue of runs, with one page of its partners. */
         Queue: {
             /**
+             * Format: int32
              * @description Queued runs of all partners.
              * @example 1
              */
             waiting: number;
             /**
+             * Format: int32
              * @description Running runs of all partners.
              * @example 0
              */
@@ -1573,17 +1677,14 @@ export interface components {
              */
             oldest_requested_at: string | null;
             /**
+             * Format: int32
              * @description The number of partners in this page.
              * @example 1
              */
             count: number;
             /** @description The partners that have a run in the queue, by name. */
             items: components["schemas"]["PartnerQueue"][];
-            /**
-             * @description Cursor of the next page, the name of the last partner; absent on the last page.
-             * @example Acme Outdoor
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /** @description The runs of a partner that are in the queue. */
         PartnerQueue: {
@@ -1593,11 +1694,13 @@ export interface components {
              */
             partner_name: string;
             /**
+             * Format: int32
              * @description Queued runs of the partner.
              * @example 1
              */
             waiting: number;
             /**
+             * Format: int32
              * @description Running runs of the partner.
              * @example 0
              */
@@ -1609,13 +1712,72 @@ export interface components {
              */
             oldest_requested_at: string | null;
         };
+        /**
+         * @description Name of a webhook.
+         * @example job-events
+         */
+        WebhookName: string;
+        /**
+         * @description Types of events in this version. `x-webhooks` describes their messages.
+         *
+         *     - `feed.uploaded`: A feed was uploaded.
+         *     - `job.completed`: A run has loaded the products of a feed.
+         *     - `job.failed`: A run has failed.
+         *     - `job.reverted`: A run was undone.
+         *     - `source.failed`: The last five attempts to fetch a source have failed.
+         *     - `partner.stale`: A partner has had no completed feed for days.
+         *     - `partner.attention`: A partner's reason for attention began or ended.
+         *     - `order.created`: An order was created.
+         * @example job.completed
+         * @enum {string}
+         */
+        KnownEventType: "feed.uploaded" | "job.completed" | "job.failed" | "job.reverted" | "source.failed" | "partner.stale" | "partner.attention" | "order.created";
+        /** @description Address and events of a webhook. */
+        WebhookDefinition: {
+            /**
+             * @description The address of the receiver, https, with a public host, without user name, password and fragment.
+             * @example https://hooks.acme.example/catalog
+             */
+            url: string;
+            /**
+             * @description The types of events to send; null for all, future ones included.
+             * @example [
+             *       "job.completed",
+             *       "job.failed"
+             *     ]
+             */
+            event_types?: components["schemas"]["KnownEventType"][] | null;
+        };
+        /** @description The result of a ping. */
+        WebhookPing: {
+            /**
+             * Format: int32
+             * @description The status of the response; null without a response.
+             * @example 204
+             */
+            http_status: number | null;
+        };
+        /** @description The result of a replay. */
+        WebhookReplay: {
+            /**
+             * Format: int32
+             * @description The number of events that are sent again.
+             * @example 3
+             */
+            count: number;
+        };
         /** @description An endpoint that receives events. */
         Webhook: {
             /**
-             * @description The number of the webhook.
+             * @description The id of the webhook.
              * @example 1
              */
-            webhook_id: number;
+            webhook_id: string;
+            /**
+             * @description The name under which the partner manages the webhook; null if the operator manages it.
+             * @example job-events
+             */
+            webhook_name: string | null;
             /**
              * @description The URL to which the events are sent.
              * @example https://acme.example.org/events
@@ -1635,12 +1797,24 @@ export interface components {
              */
             event_types: string[] | null;
             /**
+             * @description The secret that signs the messages: only in the response of `replaceWebhook` that created it. It is never shown again.
+             * @example whsec_plJ3nmyCDGBKInavdOK15jsl9vmQfKOhCBmNcT1nHkw=
+             */
+            secret?: string;
+            /**
+             * Format: date-time
+             * @description Until when messages are signed with the previous secret too; null without a previous one.
+             * @example null
+             */
+            previous_secret_until: string | null;
+            /**
              * Format: date-time
              * @description When the webhook was created.
              * @example 2026-03-01T09:00:00.000Z
              */
             created_at: string;
             /**
+             * Format: int32
              * @description Failed attempts since the last event that was delivered.
              * @example 0
              */
@@ -1652,13 +1826,13 @@ export interface components {
              */
             failed_at: string | null;
             /**
-             * @description Why it failed; null when none has failed.
+             * @description Why it failed, as `last_result` of a delivery; null when none has failed.
              * @example null
              */
             failure_reason: string | null;
             /**
              * Format: date-time
-             * @description End of the pause after several failures in a row; null if the webhook is not paused.
+             * @description End of the pause, after several failures in a row or by `pauseWebhook`; null if the webhook is not paused.
              * @example null
              */
             paused_until: string | null;
@@ -1674,6 +1848,7 @@ export interface components {
              */
             disabled_reason: string | null;
             /**
+             * Format: int64
              * @description Events that were discarded after their last attempt.
              * @example 0
              */
@@ -1682,17 +1857,14 @@ export interface components {
         /** @description One page of webhooks. */
         WebhookList: {
             /**
+             * Format: int32
              * @description The number of webhooks in this page.
              * @example 1
              */
             count: number;
             /** @description The webhooks, the oldest first. */
             items: components["schemas"]["Webhook"][];
-            /**
-             * @description Cursor of the next page, the number of the last webhook; absent on the last page.
-             * @example 1
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /** @description The delivery of an event to a webhook. */
         WebhookDelivery: {
@@ -1702,7 +1874,7 @@ export interface components {
              */
             message_id: string;
             /**
-             * @description The type of the event; see `x-webhooks`.
+             * @description The type of the event, also `webhook.ping` of the operator; see `x-webhooks`.
              * @example job.completed
              */
             event_type: string;
@@ -1712,14 +1884,15 @@ export interface components {
              * @example 2026-03-01T09:31:01.250Z
              */
             happened_at: string;
-            outcome: components["schemas"]["DeliveryOutcome"];
+            status: components["schemas"]["DeliveryStatus"];
             /**
+             * Format: int32
              * @description Number of attempts, including one in progress.
              * @example 1
              */
             attempts: number;
             /**
-             * @description Result of the last attempt, a status or an error of the network; null before the first.
+             * @description Result of the last attempt, a status or an error of the network; null before the first. Webhooks with a name show `no response` for any error of the network.
              * @example HTTP 204
              */
             last_result: string | null;
@@ -1734,7 +1907,7 @@ export interface components {
              * @description When the delivery ended; null before.
              * @example 2026-03-01T09:31:01.400Z
              */
-            ended_at: string | null;
+            finished_at: string | null;
         };
         /**
          * @description State of a delivery.
@@ -1746,21 +1919,18 @@ export interface components {
          * @example delivered
          * @enum {string}
          */
-        DeliveryOutcome: "pending" | "in_progress" | "delivered" | "discarded";
+        DeliveryStatus: "pending" | "in_progress" | "delivered" | "discarded";
         /** @description One page of deliveries. */
         WebhookDeliveryList: {
             /**
+             * Format: int32
              * @description The number of deliveries in this page.
              * @example 1
              */
             count: number;
             /** @description The deliveries, by the time of the event, newest first. */
             items: components["schemas"]["WebhookDelivery"][];
-            /**
-             * @description Cursor of the next page, the last message; absent on the last page.
-             * @example msg_2f6c1b0e9d7a4e52a1c3f5b7d9e80246
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /**
          * @description Name of a format: built-in, or one of the partner's own. The partner's format `default` applies to its uploads that name none.
@@ -1821,47 +1991,69 @@ export interface components {
          *     }
          */
         FormatDefinition: {
-            /**
-             * @description The delimiter of the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab if the header row uses it; without a header row, a comma.
-             * @example ;
-             */
-            delimiter?: string;
+            delimiter?: components["schemas"]["FormatDelimiter"];
             encoding?: components["schemas"]["FormatEncoding"];
-            /**
-             * @description Number of lines to skip before the header row, or before the first row; absent: 0.
-             * @example 2
-             */
-            skip_lines?: number;
-            /**
-             * @description Whether the file has a header row; absent: true. Without one, `columns` have a `position` or a `value`.
-             * @example true
-             */
-            header?: boolean;
-            /**
-             * @description With `header: false`, the number of fields of a row; a row with more is skipped (`too_many_fields`). Absent: the number that most of the first rows have, but no fewer than the first row has or the columns need.
-             * @example 12
-             */
-            fields?: number;
-            /**
-             * @description The decimal separator of prices, a point or a comma; absent: a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
-             * @example ,
-             */
-            decimal_separator?: string;
-            /**
-             * @description Texts that count as an empty cell, compared after trimming.
-             * @example [
-             *       "N/A",
-             *       "-"
-             *     ]
-             */
-            null_values?: string[];
+            skip_lines?: components["schemas"]["SkippedLines"];
+            header?: components["schemas"]["HasHeader"];
+            fields?: components["schemas"]["FieldsPerRow"];
+            decimal_separator?: components["schemas"]["DecimalSeparator"];
+            null_values?: components["schemas"]["NullValues"];
             columns: components["schemas"]["FormatColumns"];
             availability?: components["schemas"]["FormatAvailability"];
-            /** @description Columns whose empty cells take the value above them (fill down). */
-            fill_down?: components["schemas"]["FillDown"][];
-            /** @description Headers of the partner. A row in which all these cells are empty is ignored. */
-            ignore_rows_without?: components["schemas"]["PartnerHeader"][];
+            fill_down?: components["schemas"]["FillDownColumns"];
+            ignore_rows_without?: components["schemas"]["NeededHeaders"];
         };
+        /**
+         * @description The delimiter of the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab if the header row uses it; without a header row, a comma.
+         * @example ;
+         */
+        FormatDelimiter: string;
+        /**
+         * @description Number of lines to skip before the header row, or before the first row; absent: 0.
+         * @example 2
+         */
+        SkippedLines: number;
+        /**
+         * @description Whether the file has a header row; absent: true. Without one, `columns` have a `position` or a `value`.
+         * @example true
+         */
+        HasHeader: boolean;
+        /**
+         * @description With `header: false`, the number of fields of a row; a row with more is skipped (`too_many_fields`). Absent: the number that most of the first rows have, but no fewer than the first row has or the columns need.
+         * @example 12
+         */
+        FieldsPerRow: number;
+        /**
+         * @description The decimal separator of prices, a point or a comma; absent: a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
+         * @example ,
+         */
+        DecimalSeparator: string;
+        /**
+         * @description Texts that count as an empty cell, compared after trimming.
+         * @example [
+         *       "N/A",
+         *       "-"
+         *     ]
+         */
+        NullValues: string[];
+        /**
+         * @description Columns whose empty cells take the value above them (fill down).
+         * @example [
+         *       {
+         *         "column": "product_name",
+         *         "by": "Handle"
+         *       }
+         *     ]
+         */
+        FillDownColumns: components["schemas"]["FillDown"][];
+        /**
+         * @description Headers of the partner. A row in which all these cells are empty is ignored.
+         * @example [
+         *       "Artikelnummer",
+         *       "Preis"
+         *     ]
+         */
+        NeededHeaders: components["schemas"]["PartnerHeader"][];
         /** @description A named file format, built-in or a partner's own. */
         Format: {
             /**
@@ -1891,17 +2083,14 @@ export interface components {
         /** @description One page of formats. */
         FormatList: {
             /**
+             * Format: int32
              * @description The number of formats in this page.
              * @example 1
              */
             count: number;
             /** @description The built-in formats, then those of partners. */
             items: components["schemas"]["Format"][];
-            /**
-             * @description Cursor of the next page; absent on the last page.
-             * @example excel-eu
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /**
          * @description Name of a source.
@@ -1935,45 +2124,41 @@ export interface components {
             url: string;
             /**
              * @description The format of the file, built-in or the partner's own; null: the partner's format `default` if there is one, else none.
-             * @default null
              * @example weekly-price-list
              */
-            format: string | null;
+            format?: string | null;
             mode?: components["schemas"]["LoadMode"];
             collection?: components["schemas"]["Collection"];
             /**
              * @description Maximum percentage of the collection's active products that a run may withdraw, with mode `replace`; null: the usual limit.
-             * @default null
              * @example 30
              */
-            max_withdrawn_percent: number | null;
+            max_withdrawn_percent?: number | null;
             /**
              * @description Whether a feed is run as soon as it is fetched.
              * @default true
              * @example true
              */
-            run: boolean;
+            run_after_fetch: boolean;
             schedule?: components["schemas"]["SourceSchedule"];
             headers?: components["schemas"]["SourceHeaders"];
-            basic_auth?: components["schemas"]["BasicAuth"];
+            basic_auth?: components["schemas"]["SourceCredentials"];
             /**
              * @description Whether the schedule applies; false: only on request.
              * @default true
              * @example true
              */
-            enabled: boolean;
+            is_enabled: boolean;
             /**
              * @description Days without a completed run of a feed after which the partner is stale, and `partner.stale` is sent. Of several enabled sources of a partner the smallest number counts. If it is null in all of them, the operator's number applies, if there is one.
-             * @default null
              * @example 7
              */
-            stale_after_days: number | null;
+            stale_after_days?: number | null;
         };
         /**
-         * @description Times of day, in a time zone; null: the source is fetched on request only. A local time that a clock change
+         * @description Times of day, in a time zone; absent or null: the source is fetched on request only. A local time that a clock change
          *     skips moves to the next minute that exists; a local time that occurs twice counts once. Starts are spread over a
          *     minute. Missed times lead to one fetch; a time is skipped while the previous fetch, or its run, is in progress.
-         * @default null
          * @example {
          *       "cron": "30 5 * * mon-fri",
          *       "time_zone": "Europe/Berlin"
@@ -2003,14 +2188,13 @@ export interface components {
             [key: string]: string;
         };
         /**
-         * @description User name and password (RFC 7617), sent to the origin of `url` only.
-         * @default null
+         * @description User name and password (RFC 7617), sent to the origin of `url` only; absent or null: none.
          * @example {
          *       "username": "acme",
          *       "password": "********"
          *     }
          */
-        BasicAuth: {
+        SourceCredentials: {
             /**
              * @description The user name, without a colon.
              * @example acme
@@ -2026,7 +2210,7 @@ export interface components {
          * @description State of the source.
          *
          *     - `active`: fetched as defined
-         *     - `disabled`: `enabled` is false, so that it is fetched on request only
+         *     - `disabled`: `is_enabled` is false, so that it is fetched on request only
          *     - `failing`: the last five attempts have failed; fetching continues
          * @example active
          * @enum {string}
@@ -2060,6 +2244,7 @@ export interface components {
             definition: components["schemas"]["SourceDefinition"];
             state: components["schemas"]["SourceState"];
             /**
+             * Format: int32
              * @description Number of failed attempts since the last success.
              * @example 0
              */
@@ -2091,21 +2276,19 @@ export interface components {
         /** @description One page of sources. */
         SourceList: {
             /**
+             * Format: int32
              * @description The number of sources in this page.
              * @example 1
              */
             count: number;
             /** @description The sources, by partner and name. */
             items: components["schemas"]["Source"][];
-            /**
-             * @description Cursor of the next page; absent on the last page.
-             * @example daily-export/Acme
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /** @description A fetch of a source, scheduled or requested. */
         SourceFetch: {
             /**
+             * Format: int32
              * @description Number of the fetch, counted per source.
              * @example 1
              */
@@ -2141,6 +2324,7 @@ export interface components {
              */
             finished_at: string | null;
             /**
+             * Format: int32
              * @description Number of attempts, including one in progress.
              * @example 1
              */
@@ -2152,6 +2336,7 @@ export interface components {
              */
             next_attempt_at: string | null;
             /**
+             * Format: int32
              * @description Status of the last response; null without one.
              * @example 200
              */
@@ -2170,17 +2355,14 @@ export interface components {
         /** @description One page of fetches. */
         SourceFetchList: {
             /**
+             * Format: int32
              * @description The number of fetches in this page.
              * @example 1
              */
             count: number;
             /** @description The fetches, newest first. */
             items: components["schemas"]["SourceFetch"][];
-            /**
-             * @description Cursor of the next page; absent on the last page.
-             * @example 12
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /**
          * @description The encoding of the text; absent, UTF-8. A byte order mark in the file overrides it.
@@ -2332,13 +2514,14 @@ export interface components {
         /** @description One page of feeds. */
         FeedList: {
             /**
+             * Format: int32
              * @description The number of feeds in this page.
              * @example 1
              */
             count: number;
             /** @description The feeds, newest first. */
             items: components["schemas"]["ListedFeed"][];
-            next_cursor?: components["schemas"]["FeedId"];
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /**
          * @description Kind of job.
@@ -2384,6 +2567,7 @@ export interface components {
              */
             finished_at: string | null;
             /**
+             * Format: int32
              * @description The run that has undone the last one, if it was not reverted itself; else absent.
              * @example 2
              */
@@ -2402,17 +2586,20 @@ export interface components {
         /** @description One run of a validation job. */
         Run: {
             /**
+             * Format: int32
              * @description Number of the run, from 1 per job.
              * @example 1
              */
             run: number;
             kind: components["schemas"]["RunKind"];
             /**
+             * Format: int32
              * @description The run that a revert undoes; absent for a load.
              * @example 1
              */
             reverts_run?: number;
             /**
+             * Format: int32
              * @description The revert that has undone the run; absent if there is none, or if it was reverted itself.
              * @example 2
              */
@@ -2447,7 +2634,7 @@ export interface components {
              * @example The run was cancelled.
              */
             failure_reason: string | null;
-            summary: components["schemas"]["EndedRunSummary"];
+            summary: components["schemas"]["LastRunSummary"];
         };
         /**
          * @description Kind of the run.
@@ -2473,38 +2660,44 @@ export interface components {
         /** @description One page of the runs of a job. */
         RunList: {
             /**
+             * Format: int32
              * @description The number of runs in this page.
              * @example 1
              */
             count: number;
             /** @description The runs, newest first. */
             items: components["schemas"]["Run"][];
-            next_cursor?: components["schemas"]["RowPosition"];
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /** @description Progress of a run. Present during a run, after its first second. */
         JobProgress: {
             phase: components["schemas"]["JobPhase"];
             /**
+             * Format: int64
              * @description Number of rows read.
              * @example 412000
              */
             rows: number;
             /**
+             * Format: int64
              * @description Bytes of the raw file read so far. A file may have to be read a second time.
              * @example 50331648
              */
             bytes_read: number;
             /**
+             * Format: int64
              * @description Size of the raw file in bytes.
              * @example 134217728
              */
             bytes_total: number;
             /**
+             * Format: int64
              * @description Rows read per second, over the last five seconds.
              * @example 103000
              */
             rows_per_second: number;
             /**
+             * Format: int64
              * @description Bytes read per second, over the last five seconds.
              * @example 12582912
              */
@@ -2514,7 +2707,7 @@ export interface components {
          * @description Phase of a run. New phases may be added.
          * @example reading
          */
-        JobPhase: components["schemas"]["KnownJobPhase"] | string;
+        JobPhase: string;
         /**
          * @description Phases of a run in this version.
          *
@@ -2538,7 +2731,7 @@ export interface components {
          * @description Code of an issue. Codes are stable; new ones may be added.
          * @example invalid_price
          */
-        RowIssueCode: components["schemas"]["KnownRowIssueCode"] | string;
+        RowIssueCode: string;
         /**
          * @description Codes of issues in this version, and their remedies.
          *
@@ -2598,11 +2791,13 @@ export interface components {
         /** @description One of the first rows with a code. */
         FirstRow: {
             /**
+             * Format: int64
              * @description The line of the file where the row starts.
              * @example 3
              */
             line: number;
             /**
+             * Format: int64
              * @description The number of the row; the header is 0.
              * @example 2
              */
@@ -2623,6 +2818,7 @@ export interface components {
             code: components["schemas"]["RowIssueCode"];
             severity: components["schemas"]["IssueSeverity"];
             /**
+             * Format: int64
              * @description Exact number of occurrences.
              * @example 1
              */
@@ -2633,16 +2829,19 @@ export interface components {
         /** @description An issue of one row, or of the feed as a whole. */
         RowIssue: {
             /**
+             * Format: int64
              * @description The line of the file where the row starts; the first line of the file is 1.
              * @example 3
              */
             line: number;
             /**
+             * Format: int64
              * @description The line where the row ends; differs from `line` if a value contains line breaks.
              * @example 3
              */
             last_line: number;
             /**
+             * Format: int64
              * @description The number of the row, from 1, blank lines not counted; 0 is the header.
              * @example 2
              */
@@ -2658,6 +2857,7 @@ export interface components {
              */
             field: string | null;
             /**
+             * Format: int32
              * @description Number of the column at fault in the file, from 1; null if there is none.
              * @example 4
              */
@@ -2678,13 +2878,14 @@ export interface components {
         /** @description One page of the issues of the last run. */
         RowIssueList: {
             /**
+             * Format: int32
              * @description The number of entries in this page.
              * @example 1
              */
             count: number;
             /** @description The entries, in the order of the file. */
             items: components["schemas"]["RowIssue"][];
-            next_cursor?: components["schemas"]["RowPosition"];
+            next_cursor?: components["schemas"]["Cursor"];
             /** @description Exact number of occurrences per code in the whole run, regardless of filters, and the first rows; errors before warnings, the most frequent first. */
             issue_counts: components["schemas"]["RowIssueCount"][];
             /**
@@ -2700,41 +2901,49 @@ export interface components {
          */
         RunSummary: {
             /**
+             * Format: int64
              * @description Rows evaluated.
              * @example 3
              */
             processed: number;
             /**
+             * Format: int64
              * @description New products, that is new pairs of partner and sku.
              * @example 2
              */
             inserted: number;
             /**
+             * Format: int64
              * @description Existing products whose data changed.
              * @example 0
              */
             updated: number;
             /**
+             * Format: int64
              * @description Existing products with identical data, including products that only move to another collection.
              * @example 0
              */
             unchanged: number;
             /**
+             * Format: int64
              * @description Rows that were not loaded.
              * @example 1
              */
             skipped: number;
             /**
+             * Format: int64
              * @description Products that were withdrawn because no row of a `replace` feed names them; 0 in other modes.
              * @example 0
              */
             withdrawn: number;
             /**
+             * Format: int64
              * @description Withdrawn products that the feed names; they are among the updated ones.
              * @example 0
              */
             restored: number;
             /**
+             * Format: int64
              * @description Products that the run would have withdrawn, if it failed because of that number; else absent.
              * @example 3214
              */
@@ -2743,46 +2952,61 @@ export interface components {
              * @description True if nothing was withdrawn because a row could not be split into cells (`invalid_quoting`, or over its size); else absent.
              * @example true
              */
-            withdrawals_withheld?: boolean;
+            is_withdrawal_withheld?: boolean;
         };
-        /** @description Counters of the last run; null before the first run, while a run is queued or in progress, and for a submission job. */
+        /**
+         * @description Counters of a run, as in `RunSummary`; null until it has ended, if it was cancelled before it started, and for a
+         *     submission job.
+         *
+         *     Of a revert, `updated` are products that have their earlier values or collection again, `restored` ones among
+         *     them; `withdrawn` are products that are withdrawn again; `unchanged` are products that had their earlier values
+         *     already; `skipped` are conflicts. A revert inserts nothing.
+         */
         LastRunSummary: {
             /**
+             * Format: int64
              * @description Rows evaluated.
              * @example 3
              */
             processed: number;
             /**
+             * Format: int64
              * @description New products, that is new pairs of partner and sku.
              * @example 2
              */
             inserted: number;
             /**
+             * Format: int64
              * @description Existing products whose data changed.
              * @example 0
              */
             updated: number;
             /**
+             * Format: int64
              * @description Existing products with identical data, including products that only move to another collection.
              * @example 0
              */
             unchanged: number;
             /**
+             * Format: int64
              * @description Rows that were not loaded.
              * @example 1
              */
             skipped: number;
             /**
+             * Format: int64
              * @description Products that were withdrawn because no row of a `replace` feed names them; 0 in other modes.
              * @example 0
              */
             withdrawn: number;
             /**
+             * Format: int64
              * @description Withdrawn products that the feed names; they are among the updated ones.
              * @example 0
              */
             restored: number;
             /**
+             * Format: int64
              * @description Products that the run would have withdrawn, if it failed because of that number; else absent.
              * @example 3214
              */
@@ -2791,55 +3015,7 @@ export interface components {
              * @description True if nothing was withdrawn because a row could not be split into cells (`invalid_quoting`, or over its size); else absent.
              * @example true
              */
-            withdrawals_withheld?: boolean;
-        } | null;
-        /** @description Counters of the run; null until it has ended, and if it was cancelled before it started. */
-        EndedRunSummary: {
-            /**
-             * @description Rows evaluated.
-             * @example 3
-             */
-            processed: number;
-            /**
-             * @description New products, that is new pairs of partner and sku.
-             * @example 2
-             */
-            inserted: number;
-            /**
-             * @description Existing products whose data changed.
-             * @example 0
-             */
-            updated: number;
-            /**
-             * @description Existing products with identical data, including products that only move to another collection.
-             * @example 0
-             */
-            unchanged: number;
-            /**
-             * @description Rows that were not loaded.
-             * @example 1
-             */
-            skipped: number;
-            /**
-             * @description Products that were withdrawn because no row of a `replace` feed names them; 0 in other modes.
-             * @example 0
-             */
-            withdrawn: number;
-            /**
-             * @description Withdrawn products that the feed names; they are among the updated ones.
-             * @example 0
-             */
-            restored: number;
-            /**
-             * @description Products that the run would have withdrawn, if it failed because of that number; else absent.
-             * @example 3214
-             */
-            would_withdraw?: number;
-            /**
-             * @description True if nothing was withdrawn because a row could not be split into cells (`invalid_quoting`, or over its size); else absent.
-             * @example true
-             */
-            withdrawals_withheld?: boolean;
+            is_withdrawal_withheld?: boolean;
         } | null;
         /** @description A field that changes. */
         FieldChange: {
@@ -2893,11 +3069,13 @@ export interface components {
         /** @description A product that a run would create or update. */
         PlannedChange: {
             /**
+             * Format: int64
              * @description The number of the row.
              * @example 1
              */
             row: number;
             /**
+             * Format: int64
              * @description The line of the file where the row starts.
              * @example 2
              */
@@ -2914,11 +3092,13 @@ export interface components {
         /** @description A product that a run would restore or withdraw. */
         PlannedReplacement: {
             /**
+             * Format: int64
              * @description The number of the row; null for a withdrawal.
              * @example null
              */
             row: number | null;
             /**
+             * Format: int64
              * @description The line of the file where the row starts; null for a withdrawal.
              * @example null
              */
@@ -2929,7 +3109,7 @@ export interface components {
              */
             sku: string;
             action: components["schemas"]["PlannedReplacementAction"];
-            /** @description The fields that change; for a new product, the fields with a value; for a withdrawal, none. */
+            /** @description The fields that change; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
         };
         /**
@@ -2955,6 +3135,7 @@ export interface components {
             /** @description Exact number of occurrences per code, and the first rows. */
             issue_counts: components["schemas"]["RowIssueCount"][];
             /**
+             * Format: int32
              * @description The number of changes in this page.
              * @example 1
              */
@@ -2973,7 +3154,7 @@ export interface components {
              * @example FD00012
              */
             newer_feed_id?: string;
-            next_cursor?: components["schemas"]["ChangePosition"];
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /**
          * @description Effect on a product.
@@ -2990,11 +3171,13 @@ export interface components {
         ProductChange: {
             product_id: components["schemas"]["ProductId"];
             /**
+             * Format: int64
              * @description Always null; in a plan, the number of the row.
              * @example null
              */
             row: number | null;
             /**
+             * Format: int64
              * @description Always null; in a plan, the line of the file where the row starts.
              * @example null
              */
@@ -3013,6 +3196,7 @@ export interface components {
             job_id: components["schemas"]["ValidationJobId"];
             feed_id: components["schemas"]["FeedId"];
             /**
+             * Format: int32
              * @description Number of the run.
              * @example 1
              */
@@ -3024,15 +3208,16 @@ export interface components {
              * @example Products processed: 3. Inserted: 2. Updated: 0. Unchanged: 0. Skipped: 1.
              */
             message: string;
-            summary: components["schemas"]["EndedRunSummary"];
+            summary: components["schemas"]["LastRunSummary"];
             /**
+             * Format: int32
              * @description The number of changes in this page.
              * @example 1
              */
             count: number;
             /** @description The changes, by product number. */
             items: components["schemas"]["ProductChange"][];
-            next_cursor?: components["schemas"]["ProductPosition"];
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /**
          * @description Handling of products that were changed since.
@@ -3049,11 +3234,13 @@ export interface components {
             job_id: components["schemas"]["ValidationJobId"];
             feed_id: components["schemas"]["FeedId"];
             /**
+             * Format: int32
              * @description Number of the run that is undone.
              * @example 1
              */
             reverts_run: number;
             /**
+             * Format: int32
              * @description Number of the run that undoes it; null in a preview.
              * @example 2
              */
@@ -3064,8 +3251,9 @@ export interface components {
              * @example Products processed: 1. Inserted: 0. Updated: 1. Unchanged: 0. Skipped: 0.
              */
             message: string;
-            summary: components["schemas"]["RevertSummary"];
+            summary: components["schemas"]["LastRunSummary"];
             /**
+             * Format: int32
              * @description The number of changes in this page.
              * @example 1
              */
@@ -3074,56 +3262,8 @@ export interface components {
             items?: components["schemas"]["ProductChange"][];
             /** @description The first 100 products that were changed since, by product number. Only in a preview. */
             conflicts?: components["schemas"]["RevertConflict"][];
-            next_cursor?: components["schemas"]["ProductPosition"];
+            next_cursor?: components["schemas"]["Cursor"];
         };
-        /** @description Counters of the revert; null until it has ended. `updated`: products that have their earlier values or collection again, `restored` ones among them; `withdrawn`: products that are withdrawn again; `unchanged`: products that had their earlier values already; `skipped`: conflicts. A revert inserts nothing. */
-        RevertSummary: {
-            /**
-             * @description Rows evaluated.
-             * @example 3
-             */
-            processed: number;
-            /**
-             * @description New products, that is new pairs of partner and sku.
-             * @example 2
-             */
-            inserted: number;
-            /**
-             * @description Existing products whose data changed.
-             * @example 0
-             */
-            updated: number;
-            /**
-             * @description Existing products with identical data, including products that only move to another collection.
-             * @example 0
-             */
-            unchanged: number;
-            /**
-             * @description Rows that were not loaded.
-             * @example 1
-             */
-            skipped: number;
-            /**
-             * @description Products that were withdrawn because no row of a `replace` feed names them; 0 in other modes.
-             * @example 0
-             */
-            withdrawn: number;
-            /**
-             * @description Withdrawn products that the feed names; they are among the updated ones.
-             * @example 0
-             */
-            restored: number;
-            /**
-             * @description Products that the run would have withdrawn, if it failed because of that number; else absent.
-             * @example 3214
-             */
-            would_withdraw?: number;
-            /**
-             * @description True if nothing was withdrawn because a row could not be split into cells (`invalid_quoting`, or over its size); else absent.
-             * @example true
-             */
-            withdrawals_withheld?: boolean;
-        } | null;
         /** @description A product that was changed after the run. */
         RevertConflict: {
             product_id: components["schemas"]["ProductId"];
@@ -3138,41 +3278,17 @@ export interface components {
         /** @description The values of the product, now or after the revert: its `feed_id`, and the fields in which the two differ. */
         ConflictingValues: {
             feed_id: components["schemas"]["FeedId"];
-            /**
-             * @description The value; null if there is none.
-             * @example Two-person tent
-             */
-            product_name?: string | null;
-            /**
-             * @description The value; null if there is none.
-             * @example Two-person tent
-             */
-            description?: string | null;
-            /**
-             * @description The value; null if there is none.
-             * @example Two-person tent
-             */
-            brand?: string | null;
-            /**
-             * @description The value; null if there is none.
-             * @example Two-person tent
-             */
-            category?: string | null;
+            product_name?: components["schemas"]["ConflictingValue"];
+            description?: components["schemas"]["ConflictingValue"];
+            brand?: components["schemas"]["ConflictingValue"];
+            category?: components["schemas"]["ConflictingValue"];
             /**
              * @description The price as a decimal string; null if there is none.
              * @example 189.9
              */
             price?: string | null;
-            /**
-             * @description The value; null if there is none.
-             * @example Two-person tent
-             */
-            currency?: string | null;
-            /**
-             * @description The value; null if there is none.
-             * @example Two-person tent
-             */
-            availability?: string | null;
+            currency?: components["schemas"]["ConflictingValue"];
+            availability?: components["schemas"]["ConflictingValue"];
             /**
              * Format: date-time
              * @description When the product was withdrawn, UTC; for a product that the revert would withdraw, the current time; null if it is active.
@@ -3180,16 +3296,11 @@ export interface components {
              */
             withdrawn_at?: string | null;
         };
-        /** @description Reason why a run is not reverted. */
-        RevertRefusal: {
-            /**
-             * @description Error message, with the remedy.
-             * @example Run 1 of job JV00001 was already reverted by run 2. Revert run 2 to undo that.
-             */
-            detail: string;
-            /** @description The first 100 products that were changed since, by product number; absent if that is not the reason. */
-            conflicts?: components["schemas"]["RevertConflict"][];
-        };
+        /**
+         * @description The value; null if there is none.
+         * @example Two-person tent
+         */
+        ConflictingValue: string | null;
         /**
          * @description A CSV file, UTF-8.
          * @example sku,product_name
@@ -3246,16 +3357,19 @@ export interface components {
              */
             quote: string;
             /**
+             * Format: int64
              * @description Maximum size of a file, in bytes.
              * @example 1073741824
              */
             file_bytes_max: number;
             /**
+             * Format: int64
              * @description Maximum size of the header row, in bytes.
              * @example 262144
              */
             header_bytes_max: number;
             /**
+             * Format: int64
              * @description Maximum size of a row, in bytes, including its line end; a larger row is skipped (`value_too_long`).
              * @example 524288
              */
@@ -3286,6 +3400,7 @@ export interface components {
             required: boolean;
             type: components["schemas"]["ColumnType"];
             /**
+             * Format: int32
              * @description Maximum length of a value after cleaning, in characters; null if another rule limits it.
              * @example 255
              */
@@ -3359,7 +3474,7 @@ export interface components {
          * @description Probable encoding of a file. New encodings may be added.
          * @example windows-1252
          */
-        DetectedEncoding: components["schemas"]["KnownDetectedEncoding"] | string;
+        DetectedEncoding: string;
         /**
          * @description Encodings of files in this version.
          *
@@ -3405,6 +3520,7 @@ export interface components {
              */
             run_failure: string | null;
             /**
+             * Format: int64
              * @description Number of bytes inspected, unpacked.
              * @example 272
              */
@@ -3432,6 +3548,7 @@ export interface components {
              */
             decimal_separator: string | null;
             /**
+             * Format: int32
              * @description Number of lines before the header row, the `skip_lines` of a format.
              * @example 2
              */
@@ -3440,6 +3557,7 @@ export interface components {
             /** @description The cells of the header row, the first 1,000 of them. */
             headers: components["schemas"]["InspectedHeader"][];
             /**
+             * Format: int64
              * @description Number of complete rows inspected.
              * @example 3
              */
@@ -3477,46 +3595,17 @@ export interface components {
          *     }
          */
         SuggestedFormat: {
-            /**
-             * @description The delimiter of the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab if the header row uses it; without a header row, a comma.
-             * @example ;
-             */
-            delimiter?: string;
+            delimiter?: components["schemas"]["FormatDelimiter"];
             encoding?: components["schemas"]["FormatEncoding"];
-            /**
-             * @description Number of lines to skip before the header row, or before the first row; absent: 0.
-             * @example 2
-             */
-            skip_lines?: number;
-            /**
-             * @description Whether the file has a header row; absent: true. Without one, `columns` have a `position` or a `value`.
-             * @example true
-             */
-            header?: boolean;
-            /**
-             * @description With `header: false`, the number of fields of a row; a row with more is skipped (`too_many_fields`). Absent: the number that most of the first rows have, but no fewer than the first row has or the columns need.
-             * @example 12
-             */
-            fields?: number;
-            /**
-             * @description The decimal separator of prices, a point or a comma; absent: a point. With a comma, thousands can be separated in groups of three by one of `.`, space or `'`.
-             * @example ,
-             */
-            decimal_separator?: string;
-            /**
-             * @description Texts that count as an empty cell, compared after trimming.
-             * @example [
-             *       "N/A",
-             *       "-"
-             *     ]
-             */
-            null_values?: string[];
+            skip_lines?: components["schemas"]["SkippedLines"];
+            header?: components["schemas"]["HasHeader"];
+            fields?: components["schemas"]["FieldsPerRow"];
+            decimal_separator?: components["schemas"]["DecimalSeparator"];
+            null_values?: components["schemas"]["NullValues"];
             columns: components["schemas"]["FormatColumns"];
             availability?: components["schemas"]["FormatAvailability"];
-            /** @description Columns whose empty cells take the value above them (fill down). */
-            fill_down?: components["schemas"]["FillDown"][];
-            /** @description Headers of the partner. A row in which all these cells are empty is ignored. */
-            ignore_rows_without?: components["schemas"]["PartnerHeader"][];
+            fill_down?: components["schemas"]["FillDownColumns"];
+            ignore_rows_without?: components["schemas"]["NeededHeaders"];
         } | null;
         /**
          * @description The certain part of a format definition, possibly without `sku`; null if there is a suggested format, or if no sku or no product name was found.
@@ -3589,7 +3678,7 @@ export interface components {
          * @description Subject of a doubt. New subjects may be added.
          * @example price
          */
-        DoubtSubject: components["schemas"]["KnownDoubtSubject"] | string;
+        DoubtSubject: string;
         /**
          * @description Subjects of doubts in this version.
          *
@@ -3606,7 +3695,7 @@ export interface components {
          * @description Reason for a doubt. New codes may be added.
          * @example unsure_column
          */
-        DoubtCode: components["schemas"]["KnownDoubtCode"] | string;
+        DoubtCode: string;
         /**
          * @description Reasons for doubts in this version.
          *
@@ -3679,7 +3768,7 @@ export interface components {
          * @description Format of a file. New codes may be added.
          * @example excel_workbook
          */
-        FileHintCode: components["schemas"]["KnownFileHintCode"] | string;
+        FileHintCode: string;
         /**
          * @description Formats of a file in this version.
          *
@@ -3696,6 +3785,7 @@ export interface components {
         /** @description A cell of the header row. */
         InspectedHeader: {
             /**
+             * Format: int32
              * @description Number of the column, from 1.
              * @example 1
              */
@@ -3724,11 +3814,13 @@ export interface components {
         /** @description A row that would be loaded. */
         InspectedRow: {
             /**
+             * Format: int64
              * @description The line of the file where it starts.
              * @example 2
              */
             line: number;
             /**
+             * Format: int64
              * @description The number of the row.
              * @example 1
              */
@@ -3790,13 +3882,11 @@ export interface components {
          */
         FilterTime: string;
         /**
-         * Format: date-time
          * @description A time in RFC 3339 in capital letters, to the microsecond, with a time zone. `+` must be sent as `%2B`.
          * @example 2026-03-01T12:00:00.123456Z
          */
         PointInTime: string;
         /**
-         * Format: date-time
          * @description A time to the microsecond, UTC. To send it back as `as_of`, keep it as text.
          * @example 2026-03-01T09:31:00.123456Z
          */
@@ -3820,8 +3910,14 @@ export interface components {
         /** @description The most frequent values of a field. */
         ProductFacets: {
             field: components["schemas"]["ProductFacetField"];
+            /**
+             * Format: int32
+             * @description The number of values.
+             * @example 1
+             */
+            count: number;
             /** @description At most 50 values, the most frequent first. */
-            values: components["schemas"]["ProductFacet"][];
+            items: components["schemas"]["ProductFacet"][];
         };
         /** @description A value, and its number of products. */
         ProductFacet: {
@@ -3894,7 +3990,7 @@ export interface components {
              */
             category?: string | null;
             /**
-             * @description The price of one unit, with up to four decimals, exact. A reader with double precision (JavaScript, most JSON libraries by default) keeps 15 significant digits, enough for every price below 100,000,000,000. Read it as a decimal if larger ones occur.
+             * @description The price of one unit, exact, with up to four decimals. `docs/reference/api-conventions.md#money` says when to read it as a decimal.
              * @example 189.9
              */
             price?: number | null;
@@ -3924,34 +4020,31 @@ export interface components {
         /** @description One page of products. */
         ProductList: {
             /**
+             * Format: int32
              * @description The number of products in this page.
              * @example 1
              */
             count: number;
             /** @description The products. */
             items: components["schemas"]["Product"][];
-            next_cursor?: components["schemas"]["ProductId"];
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /** @description One page of the versions of a product. */
         ProductVersionList: {
             /**
+             * Format: int32
              * @description The number of versions in this page.
              * @example 1
              */
             count: number;
             /** @description The versions, newest first. */
             items: components["schemas"]["ProductVersion"][];
-            /**
-             * @description Cursor of the next page; absent on the last page. Treat it as opaque.
-             * @example 1000010000000
-             */
-            next_cursor?: string;
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /** @description A version of a product, from one change to the next. */
         ProductVersion: {
             valid_from: components["schemas"]["ExactTime"];
             /**
-             * Format: date-time
              * @description End of the version (exclusive), the `valid_from` of the next version, UTC; null for the current version.
              * @example null
              */
@@ -3963,6 +4056,7 @@ export interface components {
              */
             job_id: string | null;
             /**
+             * Format: int32
              * @description Number of the run, counted per job; null if `job_id` is null.
              * @example 1
              */
@@ -4024,7 +4118,6 @@ export interface components {
              */
             currency: string | null;
             /**
-             * Format: date-time
              * @description When the current price began, UTC; null without a current price.
              * @example 2026-03-20T09:31:00.000000Z
              */
@@ -4035,7 +4128,6 @@ export interface components {
              */
             lowest_price: number | null;
             /**
-             * Format: date-time
              * @description Start of the known prices of the window, UTC: the start of the window, or the later start of the product's history. Without a current price, the window ends now.
              * @example 2026-02-18T09:31:00.000000Z
              */
@@ -4067,7 +4159,6 @@ export interface components {
             is_withdrawn: boolean;
             valid_from: components["schemas"]["ExactTime"];
             /**
-             * Format: date-time
              * @description When the next price or gap began, UTC; null for the current one.
              * @example null
              */
@@ -4150,7 +4241,7 @@ export interface components {
              */
             status: "created";
             /**
-             * @description The sum of the line totals, exact. A reader with double precision keeps 15 significant digits, enough for every amount of four decimals below 100,000,000,000; read it as a decimal if larger ones occur.
+             * @description The sum of the line totals, exact. `docs/reference/api-conventions.md#money` says when to read it as a decimal.
              * @example 379.8
              */
             total_amount: number;
@@ -4183,17 +4274,18 @@ export interface components {
              */
             product_name: string;
             /**
+             * Format: int32
              * @description Number of units.
              * @example 2
              */
             quantity: number;
             /**
-             * @description The product's price when the order was created, exact. A reader with double precision keeps 15 significant digits.
+             * @description The product's price when the order was created, exact.
              * @example 189.9
              */
             unit_price: number;
             /**
-             * @description unit_price multiplied by quantity, exact. A reader with double precision keeps 15 significant digits.
+             * @description `unit_price` multiplied by `quantity`, exact.
              * @example 379.8
              */
             line_total: number;
@@ -4201,13 +4293,14 @@ export interface components {
         /** @description One page of orders. */
         OrderList: {
             /**
+             * Format: int32
              * @description The number of orders in this page.
              * @example 1
              */
             count: number;
             /** @description The orders, newest first. */
             items: components["schemas"]["Order"][];
-            next_cursor?: components["schemas"]["OrderId"];
+            next_cursor?: components["schemas"]["Cursor"];
         };
         /**
          * @description An amount of money as a decimal string with two decimals, rounded half away from zero.
@@ -4240,6 +4333,7 @@ export interface components {
              */
             partner_name: string;
             /**
+             * Format: int64
              * @description The sum of the quantities.
              * @example 3
              */
@@ -4266,6 +4360,7 @@ export interface components {
              */
             sales_period: string;
             /**
+             * Format: int64
              * @description The sum of the quantities.
              * @example 3
              */
@@ -4444,6 +4539,7 @@ export interface components {
              */
             since: string;
             /**
+             * Format: int32
              * @description Number of affected items; if the reason has ended, the last number.
              * @example 6
              */
@@ -4493,6 +4589,90 @@ export interface components {
          *     data: {}
          */
         JobEvents: string;
+        /**
+         * @description Reason of an error, for programs. Codes are stable; new ones may be added.
+         * @example job_already_running
+         */
+        ErrorCode: string;
+        /**
+         * @description Codes of errors in this version, with their status and remedy. What an API key may not see has the code of what does not
+         *     exist.
+         *
+         *     - `malformed_http` (400): The request is not HTTP.
+         *     - `incomplete_request` (400): The connection was closed within the request.
+         *     - `malformed_path` (400): The percent encoding of the path is broken. Encode names with UTF-8.
+         *     - `malformed_json` (400): The body is not JSON.
+         *     - `malformed_multipart` (400): The body is not a multipart form, or has too many parts.
+         *     - `not_csv` (400): The file is not CSV by its name and media type.
+         *     - `empty_file` (400): The file has no text.
+         *     - `wrong_encoding` (400): The file is not in the encoding of its format, UTF-8 without one.
+         *     - `invalid_gzip` (400): The file is compressed, but broken.
+         *     - `missing_columns` (400): The header row lacks a required column. The text names it.
+         *     - `duplicate_column` (400): The header row has a column twice. The text names it.
+         *     - `header_too_long` (400): The header row is too long. It often has an unclosed quote.
+         *     - `not_a_validation_job` (400): The job is a submission job. Use the `validation_job_id` of the upload.
+         *     - `invalid_sort_by` (400): There is no such `sort_by`.
+         *     - `invalid_sort_order` (400): There is no such `order`.
+         *     - `cursor_needs_product_id_sort` (400): A cursor was sent with another `sort_by` than `product_id`.
+         *     - `invalid_cursor` (400): The cursor is not one of this list. Begin without a cursor.
+         *     - `order_without_items` (400): The order has no items.
+         *     - `mixed_currencies` (400): The products of the order have different currencies. Order once per currency.
+         *     - `unauthorized` (401): The API key is missing, wrong, expired or revoked.
+         *     - `read_only_key` (403): The API key is read-only.
+         *     - `partner_not_allowed` (403): The API key is limited to a partner, and must not do this for others.
+         *     - `route_not_found` (404): There is no such path.
+         *     - `feed_not_found` (404): There is no such feed.
+         *     - `raw_file_missing` (404): The raw file of the feed is missing from object storage. Upload it again.
+         *     - `job_not_found` (404): There is no such job.
+         *     - `run_not_found` (404): The job has no such run.
+         *     - `product_not_found` (404): There is no such product.
+         *     - `order_not_found` (404): There is no such order.
+         *     - `order_item_not_found` (404): The order has no such item.
+         *     - `partner_not_found` (404): There is no such partner.
+         *     - `format_not_found` (404): There is no such format.
+         *     - `source_not_found` (404): There is no such source.
+         *     - `webhook_not_found` (404): There is no such webhook.
+         *     - `method_not_allowed` (405): The path does not have this method. `Allow` lists its methods.
+         *     - `not_acceptable` (406): The client accepts no form of the response.
+         *     - `request_timeout` (408): The request arrived too slowly. Send it again.
+         *     - `product_not_available` (409): A product of the order is not `in_stock`, or is withdrawn.
+         *     - `idempotent_request_in_progress` (409): A request with this `Idempotency-Key` is in progress. Send it again
+         *       later.
+         *     - `job_already_running` (409): A run of the job is in progress. Wait for its end.
+         *     - `job_already_queued` (409): A run of the job is queued. Wait for its end.
+         *     - `run_cancelled` (409): The run was cancelled before it started.
+         *     - `no_run_to_cancel` (409): No run of the job is queued or in progress.
+         *     - `no_finished_run` (409): The job has no finished run yet.
+         *     - `run_not_ended` (409): The run to revert has not ended. Wait for its end.
+         *     - `nothing_to_revert` (409): The run to revert failed or was cancelled, and changed nothing.
+         *     - `run_already_reverted` (409): The run was already reverted. Revert the revert to undo that.
+         *     - `run_not_kept` (409): The history of the run to revert is not kept.
+         *     - `revert_conflicts` (409): Products were changed since. `conflicts` lists them; `on_conflict=skip` leaves
+         *       them as they are.
+         *     - `raw_file_unusable` (409): The raw file is missing or was changed. Upload it again.
+         *     - `too_many_formats` (409): The partner has the maximum number of formats. Delete one first.
+         *     - `too_many_sources` (409): The partner has the maximum number of sources. Delete one first.
+         *     - `too_many_webhooks` (409): The partner has the maximum number of named webhooks. Delete one first.
+         *     - `webhook_disabled` (409): The webhook is disabled. Send it with `replaceWebhook` again, or ask the operator.
+         *     - `format_in_use` (409): A source uses the format. Change or delete the source first.
+         *     - `raw_file_removed` (410): The raw file was removed at the end of its retention period. Upload it again.
+         *     - `history_not_kept` (410): The history does not reach so far back.
+         *     - `body_too_large` (413): The body is too large.
+         *     - `file_too_large` (413): The file is too large.
+         *     - `unsupported_media_type` (415): The body has another media type than the operation takes.
+         *     - `range_not_satisfiable` (416): The file ends before the requested range.
+         *     - `validation_error` (422): The request has the wrong shape. `detail` lists all errors.
+         *     - `idempotency_key_used` (422): The `Idempotency-Key` was used with a different request. Use a new one.
+         *     - `rate_limited` (429): Too many requests with this API key. Wait for `Retry-After`.
+         *     - `header_too_large` (431): The header of the request is too large.
+         *     - `internal_error` (500): A fault of the service. Report it with the `x-request-id`.
+         *     - `unknown_transfer_coding` (501): The transfer coding is not supported.
+         *     - `unavailable` (503): A dependency is down, a limit is reached, or the service stops. Wait for `Retry-After`,
+         *       and send the request again.
+         * @example job_already_running
+         * @enum {string}
+         */
+        KnownErrorCode: "malformed_http" | "incomplete_request" | "malformed_path" | "malformed_json" | "malformed_multipart" | "not_csv" | "empty_file" | "wrong_encoding" | "invalid_gzip" | "missing_columns" | "duplicate_column" | "header_too_long" | "not_a_validation_job" | "invalid_sort_by" | "invalid_sort_order" | "cursor_needs_product_id_sort" | "invalid_cursor" | "order_without_items" | "mixed_currencies" | "unauthorized" | "read_only_key" | "partner_not_allowed" | "route_not_found" | "feed_not_found" | "raw_file_missing" | "job_not_found" | "run_not_found" | "product_not_found" | "order_not_found" | "order_item_not_found" | "partner_not_found" | "format_not_found" | "source_not_found" | "webhook_not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "product_not_available" | "idempotent_request_in_progress" | "job_already_running" | "job_already_queued" | "run_cancelled" | "no_run_to_cancel" | "no_finished_run" | "run_not_ended" | "nothing_to_revert" | "run_already_reverted" | "run_not_kept" | "revert_conflicts" | "raw_file_unusable" | "too_many_formats" | "too_many_sources" | "too_many_webhooks" | "webhook_disabled" | "format_in_use" | "raw_file_removed" | "history_not_kept" | "body_too_large" | "file_too_large" | "unsupported_media_type" | "range_not_satisfiable" | "validation_error" | "idempotency_key_used" | "rate_limited" | "header_too_large" | "internal_error" | "unknown_transfer_coding" | "unavailable";
         /** @description The body of an error, except a 422 for a wrong shape (`ValidationErrorBody`) and some 404 (`JobNotFoundBody`). */
         ErrorBody: {
             /**
@@ -4500,6 +4680,8 @@ export interface components {
              * @example Feed FD00099 not found.
              */
             detail: string;
+            /** @description Of `revert_conflicts`, the first 100 products that were changed since, by product number; else absent. */
+            conflicts?: components["schemas"]["RevertConflict"][];
         };
         /** @description The body of a 404 for a job. */
         JobNotFoundBody: {
@@ -4563,7 +4745,7 @@ export interface components {
              */
             type: string;
             /**
-             * @description The place in the body, as a JSON pointer (RFC 6901). Only of `replaceFormat` and `replaceSource`; absent for errors outside of the body.
+             * @description The place in the body as a JSON pointer (RFC 6901). Errors in the body of an operation with `x-error-pointers` have it, for example `replaceFormat` and `replaceSource`; all other errors do not.
              * @example /columns/price
              */
             pointer?: string;
@@ -4601,6 +4783,7 @@ export interface components {
         Unauthorized: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "unauthorized";
                 [name: string]: unknown;
             };
             content: {
@@ -4616,7 +4799,7 @@ export interface components {
         NotAllowed: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
-                "x-error-code": components["headers"]["ErrorCode"];
+                "x-error-code": "partner_not_allowed" | "read_only_key";
                 [name: string]: unknown;
             };
             content: {
@@ -4627,7 +4810,7 @@ export interface components {
         ReadOnlyKey: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
-                "x-error-code": components["headers"]["ErrorCode"];
+                "x-error-code": "read_only_key";
                 [name: string]: unknown;
             };
             content: {
@@ -4638,7 +4821,7 @@ export interface components {
         PartnerNotAllowed: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
-                "x-error-code": components["headers"]["ErrorCode"];
+                "x-error-code": "partner_not_allowed";
                 [name: string]: unknown;
             };
             content: {
@@ -4652,6 +4835,7 @@ export interface components {
         RequestTimeout: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "request_timeout";
                 [name: string]: unknown;
             };
             content: {
@@ -4667,6 +4851,7 @@ export interface components {
         MalformedPath: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "malformed_path";
                 [name: string]: unknown;
             };
             content: {
@@ -4677,6 +4862,7 @@ export interface components {
         JobNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "job_not_found";
                 [name: string]: unknown;
             };
             content: {
@@ -4696,6 +4882,7 @@ export interface components {
         FileTooLarge: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "file_too_large";
                 [name: string]: unknown;
             };
             content: {
@@ -4711,6 +4898,7 @@ export interface components {
         FormRequired: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "unsupported_media_type";
                 [name: string]: unknown;
             };
             content: {
@@ -4726,6 +4914,7 @@ export interface components {
         JsonRequired: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "unsupported_media_type";
                 [name: string]: unknown;
             };
             content: {
@@ -4741,6 +4930,7 @@ export interface components {
         ValidationJobNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "job_not_found";
                 [name: string]: unknown;
             };
             content: {
@@ -4751,6 +4941,7 @@ export interface components {
         RunNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "job_not_found" | "run_not_found";
                 [name: string]: unknown;
             };
             content: {
@@ -4761,6 +4952,7 @@ export interface components {
         InvalidRun: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -4794,6 +4986,7 @@ export interface components {
         RawFileRemoved: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "raw_file_removed";
                 [name: string]: unknown;
             };
             content: {
@@ -4809,6 +5002,7 @@ export interface components {
         InvalidCursor: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "invalid_cursor" | "malformed_path";
                 [name: string]: unknown;
             };
             content: {
@@ -4819,6 +5013,7 @@ export interface components {
         InvalidPartnerCursor: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "invalid_cursor";
                 [name: string]: unknown;
             };
             content: {
@@ -4829,6 +5024,7 @@ export interface components {
         InvalidNameCursor: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "invalid_cursor";
                 [name: string]: unknown;
             };
             content: {
@@ -4839,7 +5035,7 @@ export interface components {
         PartnerKey: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
-                "x-error-code": components["headers"]["ErrorCode"];
+                "x-error-code": "partner_not_allowed";
                 [name: string]: unknown;
             };
             content: {
@@ -4850,6 +5046,7 @@ export interface components {
         WebhookNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "webhook_not_found";
                 [name: string]: unknown;
             };
             content: {
@@ -4861,10 +5058,22 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
+        /** @description The partner does not exist, or has no webhook of this name. */
+        NamedWebhookNotFound: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "webhook_not_found" | "partner_not_found";
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
         /** @description The partner does not exist. */
         PartnerNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "partner_not_found";
                 [name: string]: unknown;
             };
             content: {
@@ -4875,6 +5084,7 @@ export interface components {
         FormatNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "format_not_found" | "partner_not_found";
                 [name: string]: unknown;
             };
             content: {
@@ -4885,6 +5095,7 @@ export interface components {
         InvalidPosition: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "invalid_cursor";
                 [name: string]: unknown;
             };
             content: {
@@ -4895,6 +5106,7 @@ export interface components {
         MalformedDefinition: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "malformed_json" | "malformed_path";
                 [name: string]: unknown;
             };
             content: {
@@ -4905,6 +5117,7 @@ export interface components {
         DefinitionTooLarge: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "body_too_large";
                 [name: string]: unknown;
             };
             content: {
@@ -4920,6 +5133,7 @@ export interface components {
         SourceNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "source_not_found" | "partner_not_found";
                 [name: string]: unknown;
             };
             content: {
@@ -4930,6 +5144,7 @@ export interface components {
         UnknownCursor: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "invalid_cursor";
                 [name: string]: unknown;
             };
             content: {
@@ -4940,6 +5155,7 @@ export interface components {
         UnknownParameter: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -4966,10 +5182,27 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The limit is out of range, or a filter has an invalid value. */
+        /** @description The operation does not have this query parameter, and the request prefers `handling=strict`; or the secret cannot be decrypted. */
+        UnreadableSecret: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
+        /** @description The limit is out of range, or a filter or `max_withdrawn` has an invalid value. */
         InvalidRowQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -5003,6 +5236,7 @@ export interface components {
         ProductNotFound: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "product_not_found";
                 [name: string]: unknown;
             };
             content: {
@@ -5018,6 +5252,7 @@ export interface components {
         HistoryNotKept: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "history_not_kept";
                 [name: string]: unknown;
             };
             content: {
@@ -5033,6 +5268,7 @@ export interface components {
         InvalidPointInTime: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -5048,6 +5284,7 @@ export interface components {
         InvalidLimit: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -5063,6 +5300,7 @@ export interface components {
         InvalidListQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -5078,6 +5316,7 @@ export interface components {
         InvalidPartnerQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -5093,6 +5332,7 @@ export interface components {
         InvalidProductQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -5108,6 +5348,7 @@ export interface components {
         InvalidCurrency: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
                 /**
                  * @description Present if `handling=strict` was applied.
                  * @example handling=strict
@@ -5123,6 +5364,7 @@ export interface components {
         TooManyRequests: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "rate_limited";
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
@@ -5139,6 +5381,7 @@ export interface components {
         InternalError: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "internal_error";
                 [name: string]: unknown;
             };
             content: {
@@ -5154,6 +5397,7 @@ export interface components {
         ServiceUnavailable: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "unavailable";
                 "Retry-After": components["headers"]["RetryAfter"];
                 [name: string]: unknown;
             };
@@ -5200,10 +5444,15 @@ export interface components {
          */
         PartnerNameInPath: string;
         /**
-         * @description The number of the webhook.
+         * @description The id of the webhook.
          * @example 1
          */
         WebhookIdInPath: string;
+        /**
+         * @description The webhook's name.
+         * @example job-events
+         */
+        WebhookNameInPath: string;
         /**
          * @description The format's name.
          * @example weekly-price-list
@@ -5353,11 +5602,6 @@ export interface components {
     requestBodies: never;
     headers: {
         /**
-         * @description Reason for the rejection, for programs: `read_only_key` or `partner_not_allowed`. Others can be added; the text of the body is for people.
-         * @example read_only_key
-         */
-        ErrorCode: string;
-        /**
          * @description The request's own `x-request-id` if it has 1 to 128 characters of `A-Za-z0-9._-`, else a new UUID. Quote it when you report a problem.
          * @example 0b6c9f4e-5b0c-4e0a-9a53-2f1f0a3b7c11
          */
@@ -5496,7 +5740,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page, a feed id. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
                  * @example FD00002
                  */
                 cursor?: string;
@@ -5559,6 +5803,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -5648,6 +5893,7 @@ export interface operations {
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "missing_columns" | "not_csv" | "empty_file" | "wrong_encoding" | "duplicate_column" | "header_too_long" | "invalid_gzip" | "malformed_multipart";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5660,6 +5906,7 @@ export interface operations {
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "partner_not_found";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5671,6 +5918,7 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "idempotent_request_in_progress" | "too_many_formats";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5686,6 +5934,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error" | "idempotency_key_used";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -5847,6 +6096,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -5913,6 +6163,7 @@ export interface operations {
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "malformed_multipart";
                     [name: string]: unknown;
                 };
                 content: {
@@ -5928,6 +6179,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -6006,6 +6258,7 @@ export interface operations {
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "feed_not_found";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6134,6 +6387,7 @@ export interface operations {
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "feed_not_found" | "raw_file_missing";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6145,6 +6399,7 @@ export interface operations {
             416: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "range_not_satisfiable";
                     "Content-Range": components["headers"]["FileRange"];
                     [name: string]: unknown;
                 };
@@ -6324,6 +6579,7 @@ export interface operations {
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "not_a_validation_job" | "malformed_path";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6337,6 +6593,7 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "job_already_running" | "job_already_queued" | "run_cancelled";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6348,6 +6605,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -6526,6 +6784,7 @@ export interface operations {
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "not_a_validation_job" | "malformed_path";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6539,6 +6798,7 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "no_run_to_cancel";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6752,6 +7012,7 @@ export interface operations {
             410: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "history_not_kept";
                     [name: string]: unknown;
                 };
                 content: {
@@ -6873,10 +7134,11 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "revert_conflicts" | "job_already_running" | "job_already_queued" | "run_cancelled" | "run_not_ended" | "nothing_to_revert" | "run_already_reverted" | "run_not_kept";
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["RevertRefusal"];
+                    "application/json": components["schemas"]["ErrorBody"];
                 };
             };
             422: components["responses"]["InvalidRun"];
@@ -6951,6 +7213,7 @@ export interface operations {
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "not_a_validation_job" | "malformed_path" | "invalid_cursor";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7019,6 +7282,7 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "no_finished_run" | "raw_file_unusable";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7041,7 +7305,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, even if no partner has this name. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page, valid also after items were removed. Empty counts as absent.
                  * @example Acme Outdoor
                  */
                 cursor?: string;
@@ -7096,7 +7360,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, even if no format has this name. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page, valid also after items were removed. Empty counts as absent.
                  * @example excel-eu
                  */
                 cursor?: string;
@@ -7155,7 +7419,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page, in the same order. It is a position: the page begins after it, even if no partner is there. In the order by name, it is a name. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page in the same order, valid also after items were removed. Empty counts as absent.
                  * @example Acme Outdoor
                  */
                 cursor?: string;
@@ -7170,7 +7434,7 @@ export interface operations {
                  */
                 attention?: components["schemas"]["KnownAttentionReason"];
                 /**
-                 * @description The order. Default `name`.
+                 * @description The order.
                  * @example attention
                  */
                 sort_by?: components["schemas"]["PartnerOrder"];
@@ -7325,6 +7589,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -7502,6 +7767,7 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "too_many_formats";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7519,6 +7785,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -7589,6 +7856,7 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "format_in_use";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7615,7 +7883,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page. It is a position: the page begins after it, even if no source has this name. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page, valid also after items were removed. Empty counts as absent.
                  * @example daily-export/Acme
                  */
                 cursor?: string;
@@ -7797,6 +8065,7 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "too_many_sources";
                     [name: string]: unknown;
                 };
                 content: {
@@ -7818,6 +8087,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -8023,7 +8293,486 @@ export interface operations {
             400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             404: components["responses"]["SourceNotFound"];
-            422: components["responses"]["InvalidListQuery"];
+            422: components["responses"]["InvalidLimit"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The webhook's name.
+                 * @example job-events
+                 */
+                webhook_name: components["parameters"]["WebhookNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            404: components["responses"]["NamedWebhookNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replaceWebhook: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Whether an existing webhook gets a new secret, which the response shows. Empty counts as absent.
+                 * @example false
+                 */
+                rotate_secret?: boolean;
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment; the rules of the upload's field `partner_name` apply.
+                 * @example Acme Outdoor
+                 */
+                partner_name: string;
+                /**
+                 * @description The webhook's name.
+                 * @example job-events
+                 */
+                webhook_name: components["schemas"]["WebhookName"];
+            };
+            cookie?: never;
+        };
+        /** @description The definition. Unknown members are 422. */
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "url": "https://hooks.acme.example/catalog",
+                 *       "event_types": [
+                 *         "job.completed",
+                 *         "job.failed"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["WebhookDefinition"];
+            };
+        };
+        responses: {
+            /** @description The replaced webhook, with its secret if `rotate_secret` is true. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            /** @description The created webhook, with its secret. */
+            201: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["MalformedDefinition"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["NotAllowed"];
+            408: components["responses"]["RequestTimeout"];
+            /** @description The partner has 10 named webhooks already, and none of this name. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "too_many_webhooks";
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Partner Acme Outdoor has 10 webhooks already. Delete one first."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            413: components["responses"]["DefinitionTooLarge"];
+            415: components["responses"]["JsonRequired"];
+            /**
+             * @description A name or the definition is invalid; all errors are listed, and errors of the body have a `pointer`. It is also
+             *     an error if the operator has not set `SECRETS_KEY`: the service keeps secrets encrypted only.
+             */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The webhook's name.
+                 * @example job-events
+                 */
+                webhook_name: components["parameters"]["WebhookNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The deleted webhook. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["NamedWebhookNotFound"];
+            422: components["responses"]["UnknownParameter"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    pingWebhook: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The webhook's name.
+                 * @example job-events
+                 */
+                webhook_name: components["parameters"]["WebhookNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The result of the ping. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookPing"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["NamedWebhookNotFound"];
+            422: components["responses"]["UnreadableSecret"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    pauseWebhook: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Duration of the pause from now on, at most a day; 0 ends the pause. Empty counts as absent.
+                 * @example 3600
+                 */
+                seconds?: number;
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The webhook's name.
+                 * @example job-events
+                 */
+                webhook_name: components["parameters"]["WebhookNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The webhook, with the end of its pause. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Webhook"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["NamedWebhookNotFound"];
+            /** @description The duration is out of range or not an integer. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    replayWebhook: {
+        parameters: {
+            query: {
+                /**
+                 * @description Only events that happened at this time or later.
+                 * @example 2026-03-01T00:00:00Z
+                 */
+                from: components["schemas"]["FilterTime"];
+                /**
+                 * @description Only events that happened before this time, at most a day after `from`.
+                 * @example 2026-03-02T00:00:00Z
+                 */
+                to: components["schemas"]["FilterTime"];
+                /**
+                 * @description Whether delivered events are sent again too. Empty counts as absent.
+                 * @example false
+                 */
+                include_delivered?: boolean;
+            };
+            header?: {
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path: {
+                /**
+                 * @description The partner's name, percent-encoded as one segment.
+                 * @example Acme Outdoor
+                 */
+                partner_name: components["parameters"]["PartnerNameInPath"];
+                /**
+                 * @description The webhook's name.
+                 * @example job-events
+                 */
+                webhook_name: components["parameters"]["WebhookNameInPath"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The events are due again. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WebhookReplay"];
+                };
+            };
+            400: components["responses"]["MalformedPath"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ReadOnlyKey"];
+            404: components["responses"]["NamedWebhookNotFound"];
+            /** @description The webhook is disabled. Send it with `replaceWebhook` again, or ask the operator to enable it. */
+            409: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "webhook_disabled";
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "detail": "Webhook job-events is disabled. Enable it first."
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ErrorBody"];
+                };
+            };
+            /** @description The period is invalid, empty or longer than a day. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -8068,17 +8817,17 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description The `next_cursor` of the previous page, a product id. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
                  * @example PR00010
                  */
                 cursor?: string;
                 /**
-                 * @description The field to sort by. An unknown value is 400.
+                 * @description The field to sort by. Absent, `created_at`, and with `as_of` `product_id`. An unknown value is 400.
                  * @example product_id
                  */
                 sort_by?: components["schemas"]["ProductSortField"];
                 /**
-                 * @description The direction of the sort. An unknown value is 400.
+                 * @description The direction of the sort; with `as_of`, leave it out or send `asc`. An unknown value is 400.
                  * @example desc
                  */
                 order?: components["schemas"]["SortOrder"];
@@ -8148,6 +8897,7 @@ export interface operations {
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "invalid_sort_by" | "invalid_sort_order" | "cursor_needs_product_id_sort" | "invalid_cursor";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8159,6 +8909,7 @@ export interface operations {
             410: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "history_not_kept";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8276,6 +9027,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -8506,6 +9258,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -8650,7 +9403,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfHundred"];
                 /**
-                 * @description The `next_cursor` of the previous page, a product id. It is a position: the product need not exist. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page, valid also after items were removed. Empty counts as absent.
                  * @example PR00100
                  */
                 cursor?: string;
@@ -8729,7 +9482,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfHundred"];
                 /**
-                 * @description The `next_cursor` of the previous page, an order id. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
                  * @example OR00002
                  */
                 cursor?: string;
@@ -8878,6 +9631,7 @@ export interface operations {
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "order_without_items" | "malformed_json" | "mixed_currencies";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8890,6 +9644,7 @@ export interface operations {
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "product_not_found";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8906,6 +9661,7 @@ export interface operations {
             409: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "product_not_available" | "idempotent_request_in_progress";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8916,6 +9672,7 @@ export interface operations {
             413: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "body_too_large";
                     [name: string]: unknown;
                 };
                 content: {
@@ -8935,6 +9692,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error" | "idempotency_key_used";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -8998,6 +9756,7 @@ export interface operations {
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "order_not_found";
                     [name: string]: unknown;
                 };
                 content: {
@@ -9062,6 +9821,7 @@ export interface operations {
             404: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "order_not_found" | "order_item_not_found";
                     [name: string]: unknown;
                 };
                 content: {
@@ -9200,6 +9960,7 @@ export interface operations {
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
                     /**
                      * @description Present if `handling=strict` was applied.
                      * @example handling=strict
@@ -9332,10 +10093,11 @@ export interface operations {
                     "application/json": components["schemas"]["WebhookList"];
                 };
             };
-            /** @description The cursor is not the number of a webhook, or is repeated. */
+            /** @description The cursor is invalid. */
             400: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "invalid_cursor";
                     [name: string]: unknown;
                 };
                 content: {
@@ -9358,7 +10120,7 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfTwenty"];
                 /**
-                 * @description The `next_cursor` of the previous page, a `message_id`. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page. Empty counts as absent.
                  * @example msg_2f6c1b0e9d7a4e52a1c3f5b7d9e80246
                  */
                 cursor?: string;
@@ -9372,7 +10134,7 @@ export interface operations {
             };
             path: {
                 /**
-                 * @description The number of the webhook.
+                 * @description The id of the webhook.
                  * @example 1
                  */
                 webhook_id: components["parameters"]["WebhookIdInPath"];

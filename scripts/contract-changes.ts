@@ -3,29 +3,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenAPIV3 } from 'openapi-types';
+import { at, isMethod, methods, pairs, steps, withoutReferences } from './contract-documents';
+import { ruleChanges, type Change } from './contract-rules';
 
 type Document = OpenAPIV3.Document;
 
-export interface Change {
-  /** Breaking: a client of the old document may stop working or compiling. */
-  impact: 'breaking' | 'additive';
-  /** An operation (`GET /orders`) or the name of a component. */
-  subject: string;
-  message: string;
-}
-
-const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
-
-/** Lists the changes for clients, by Redocly's findings and by rules of this file. Texts and examples do not count. */
+/** Lists the changes for clients, by Redocly's findings and by our rules. Texts and examples do not count. */
 export function compareContracts(released: Document, revision: Document): Change[] {
   const { base, changes: movedOut } = withoutMovedOut(released, revision);
-  const changes = [
-    ...movedOut,
-    ...redoclyChanges(base, revision),
-    ...securityChanges(base, revision),
-    ...pathParameterChanges(base, revision),
-    ...removedSchemas(base, revision),
-  ];
+  const changes = [...movedOut, ...redoclyChanges(base, revision), ...ruleChanges(base, revision)];
   const unique = new Map(changes.map((change) => [`${change.subject} ${change.message}`, change]));
   return [...unique.values()].sort((a, b) => (a.impact === b.impact ? 0 : a.impact === 'breaking' ? -1 : 1));
 }
@@ -122,33 +108,6 @@ function runRedocly(base: unknown, revision: unknown): RedoclyChange[] {
   }
 }
 
-/** Resolves all references, so that a change of a shared schema shows at each operation. Keeps the security schemes. */
-function withoutReferences(document: Document): unknown {
-  const expand = (node: unknown, open: readonly string[]): unknown => {
-    if (Array.isArray(node)) return node.map((item) => expand(item, open));
-    if (typeof node !== 'object' || node === null) return node;
-    const reference = (node as { $ref?: unknown }).$ref;
-    if (typeof reference === 'string') {
-      if (open.includes(reference))
-        throw new Error(`${reference} refers to itself: recursive schemas are not supported.`);
-      return expand(at(document, reference), [...open, reference]);
-    }
-    return withKnownValues(
-      Object.fromEntries(Object.entries(node).map(([key, value]) => [key, expand(value, open)])),
-    );
-  };
-  const { components, ...rest } = document;
-  return expand({ ...rest, components: { securitySchemes: components?.securitySchemes ?? {} } }, []);
-}
-
-/** Reduces an extensible enum to its known values. */
-function withKnownValues(node: Record<string, unknown>): Record<string, unknown> {
-  const { anyOf, ...rest } = node;
-  if (node['x-extensible'] !== true || !Array.isArray(anyOf)) return node;
-  const [known] = anyOf as Record<string, unknown>[];
-  return { ...rest, type: known!.type, enum: known!.enum };
-}
-
 /**
  * Resolves the document, without the alternatives for parameters that the operation lacks in the old document (`x-only-with`),
  * unless it has them there: old clients do not send such a parameter, to this operation or to one before it.
@@ -223,7 +182,7 @@ function placeOf(pointer: string, document: Document): { subjects: string[]; res
   };
 }
 
-/** Whether an enum is extensible (`x-extensible`): clients must accept unknown values. */
+/** Whether values were only added to an open enum: clients must accept unknown values. */
 function isOpenEnum(base: unknown, change: RedoclyChange): boolean {
   const grows = change.verdicts.every(({ ruleId }) => ruleId === 'enum-values-added');
   if (!grows || change.property !== 'enum' || !change.base) return false;
@@ -236,88 +195,4 @@ function admitsEmpty({ property, verdicts }: RedoclyChange): boolean {
   const [, before, after] = /from '(.*)' to '(.*)'\.$/.exec(verdicts[0]?.message ?? '') ?? [];
   const [, inner] = /^\^(.+)\$$/.exec(before ?? '') ?? [];
   return property === 'pattern' && inner !== undefined && after === `^(${inner})?$`;
-}
-
-/** Redocly rates newly required security as a patch. */
-function securityChanges(base: Document, revision: Document): Change[] {
-  return pairs(base, revision).flatMap(({ subject, before, after }): Change[] => {
-    const old = before.security ?? base.security ?? [];
-    const now = after.security ?? revision.security ?? [];
-    if (JSON.stringify(old) === JSON.stringify(now)) return [];
-    const isOpen = now.length === 0 || now.some((requirement) => Object.keys(requirement).length === 0);
-    const kept = old.every((requirement) =>
-      now.some((other) => JSON.stringify(other) === JSON.stringify(requirement)),
-    );
-    return isOpen || (old.length > 0 && kept)
-      ? [{ impact: 'additive', subject, message: 'Other credentials, or none, are accepted too.' }]
-      : [
-          {
-            impact: 'breaking',
-            subject,
-            message: 'The security changed: credentials that were accepted are no longer accepted.',
-          },
-        ];
-  });
-}
-
-/** Generated clients take path parameters by name. */
-function pathParameterChanges(base: Document, revision: Document): Change[] {
-  return pairs(base, revision).flatMap(({ subject, path, revisionPath }): Change[] => {
-    const [old, now] = [path, revisionPath].map((each) => each.match(/\{[^}]+\}/g)?.join() ?? '');
-    return old === now
-      ? []
-      : [{ impact: 'breaking', subject, message: `The path parameters ${old} became ${now}.` }];
-  });
-}
-
-/** Users of generated clients import types by schema name. */
-function removedSchemas(base: Document, revision: Document): Change[] {
-  const now = revision.components?.schemas ?? {};
-  return Object.keys(base.components?.schemas ?? {})
-    .filter((name) => !(name in now))
-    .map((name) => ({
-      impact: 'breaking',
-      subject: name,
-      message: `The schema ${name} is gone: clients import its type.`,
-    }));
-}
-
-interface Pair {
-  subject: string;
-  path: string;
-  revisionPath: string;
-  before: OpenAPIV3.OperationObject;
-  after: OpenAPIV3.OperationObject;
-}
-
-/** Pairs operations of both documents, regardless of the names of path parameters. */
-function pairs(base: Document, revision: Document): Pair[] {
-  const shape = (path: string) => path.replaceAll(/\{[^}]+\}/g, '{}');
-  return Object.entries(base.paths).flatMap(([path, item]) => {
-    const revisionPath = Object.keys(revision.paths).find((other) => shape(other) === shape(path));
-    if (revisionPath === undefined) return [];
-    return methods.flatMap((method) => {
-      const [before, after] = [item?.[method], revision.paths[revisionPath]?.[method]];
-      const subject = `${method.toUpperCase()} ${path}`;
-      return before && after ? [{ subject, path, revisionPath, before, after }] : [];
-    });
-  });
-}
-
-function steps(pointer: string): string[] {
-  return pointer
-    .replace(/^#\//, '')
-    .split('/')
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-}
-
-function at(document: unknown, pointer: string): unknown {
-  return steps(pointer).reduce<unknown>(
-    (node, step) => (node as Record<string, unknown> | undefined)?.[step],
-    document,
-  );
-}
-
-function isMethod(name: string): boolean {
-  return (methods as readonly string[]).includes(name);
 }

@@ -2,9 +2,9 @@
  * Lists the changes of the document since its last release. Fails unless version and spec/CHANGELOG.md agree: a breaking change
  * needs a new major version and an entry, an addition a new minor version.
  *
- * usage: contract-diff [--release]    with --release: then makes the document the last released one
+ * usage: contract-diff
  */
-import { copyFileSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { OpenAPIV3 } from 'openapi-types';
 import { parse } from 'yaml';
@@ -31,10 +31,6 @@ function main(): void {
   });
   for (const problem of problems) console.error(problem);
   if (problems.length > 0) process.exitCode = 1;
-  else if (process.argv.includes('--release')) {
-    copyFileSync(current, released);
-    console.log(`released: ${revision.info.version}`);
-  }
 }
 
 main();

@@ -1,4 +1,4 @@
-import type { Change } from './contract-changes';
+import type { Change } from './contract-rules';
 
 interface Entry {
   version: string;

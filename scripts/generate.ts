@@ -1,5 +1,6 @@
 /**
- * Generates files from their sources: types and JSON of the contract, schema dump, reference pages, `.env.example`.
+ * Generates files from their sources: types and JSON of the contract, schema dump, reference pages, `.env.example`. Copies the version
+ * of the document to the files that repeat it.
  *
  * usage: generate [--check]    with --check: writes nothing, fails if a file differs
  */
@@ -21,7 +22,9 @@ import { openDatabase } from '../src/base/db/database';
 import { startEmbeddedPostgres } from '../src/base/embedded-postgres/server';
 import { migrateToLatest } from '../src/operation/database/migrate';
 import { describeSchema } from './describe-schema';
+import { withVersion } from './project-version';
 import { commandLinePage } from './reference/command-line';
+import { errorsPage } from './reference/errors';
 import { limitsPage } from './reference/limits';
 import { rowIssuesPage } from './reference/row-issues';
 import { envExample, settingsPage } from './reference/settings';
@@ -36,11 +39,13 @@ async function main(): Promise<void> {
     'generated/openapi.json': `${JSON.stringify(readDocument(), null, 2)}\n`,
     'generated/schema.sql': await makeSchema(),
     'docs/reference/command-line.md': await formatPage(commandLinePage()),
+    'docs/reference/errors.md': await formatPage(errorsPage(readDocument())),
     'docs/reference/limits.md': await formatPage(limitsPage()),
     'docs/reference/metrics-and-logs.md': await formatPage(metricsAndLogsPage()),
     'docs/reference/row-issues.md': await formatPage(rowIssuesPage()),
     'docs/reference/settings.md': await formatPage(settingsPage()),
     '.env.example': envExample(),
+    ...withVersion(root, readDocument().info.version),
   };
   const stale: string[] = [];
   for (const [path, content] of Object.entries(made)) {
@@ -64,16 +69,25 @@ async function formatPage(text: string): Promise<string> {
 
 async function makeTypes(): Promise<string> {
   const { default: openapiTS, astToString, COMMENT_HEADER } = await import('openapi-typescript');
-  return COMMENT_HEADER + astToString(await openapiTS(withOptionalHeadersInline(readDocument())));
+  return COMMENT_HEADER + astToString(await openapiTS(forTypes(readDocument())));
 }
 
 const readDocument = () => parse(readFileSync(specification, 'utf8')) as OpenAPIV3.Document;
 
-/** Replaces references to optional headers: openapi-typescript takes every referenced header for a required one. */
-function withOptionalHeadersInline(document: OpenAPIV3.Document): string {
+/**
+ * Makes what openapi-typescript does not read part of the types: the codes of each error (`x-error-codes`). Replaces references to
+ * optional headers: it takes every referenced header for a required one.
+ */
+function forTypes(document: OpenAPIV3.Document): string {
   const headers = document.components!.headers as Record<string, OpenAPIV3.HeaderObject>;
   return JSON.stringify(document, (_key, node: unknown) => {
-    const { $ref } = (node ?? {}) as { $ref?: string };
+    const { $ref, 'x-error-codes': codes } = (node ?? {}) as { $ref?: string; 'x-error-codes'?: string[] };
+    if (codes) {
+      const response = node as OpenAPIV3.ResponseObject;
+      const { 'x-error-codes': _codes, ...rest } = node as Record<string, unknown>;
+      const code = { required: true, schema: { type: 'string', enum: codes } };
+      return { ...rest, headers: { ...response.headers, 'x-error-code': code } };
+    }
     const header = headers[$ref?.replace('#/components/headers/', '') ?? ''];
     return header && !header.required ? header : node;
   });

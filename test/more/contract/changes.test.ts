@@ -1,7 +1,7 @@
 import type { OpenAPIV3 } from 'openapi-types';
 import json from '../../../generated/openapi.json';
-import { compareContracts, type Change } from '../../../scripts/contract-changes';
-import { judge } from '../../../scripts/contract-verdict';
+import { compareContracts } from '../../../scripts/contract-changes';
+import { ruleChanges } from '../../../scripts/contract-rules';
 
 const document = json as unknown as OpenAPIV3.Document;
 
@@ -75,6 +75,9 @@ describe('the changes between two documents', () => {
        "breaking JobType: The schema JobType is gone: clients import its type.",
        "breaking POST /feeds/upload: Response header \`Location\` was removed.",
        "breaking POST /jobs/{job_id}/run: Response \`409\` was removed.",
+       "breaking POST /jobs/{job_id}/run: The error code \`job_already_queued\` of 409 is gone.",
+       "breaking POST /jobs/{job_id}/run: The error code \`job_already_running\` of 409 is gone.",
+       "breaking POST /jobs/{job_id}/run: The error code \`run_cancelled\` of 409 is gone.",
        "breaking POST /orders: Properties became required: \`note\`.",
        "breaking webhook job.failed: Path \`/x-webhooks/job.failed\` was removed.",
      ]
@@ -142,18 +145,106 @@ describe('the changes between two documents', () => {
   });
 });
 
-it('opening an extensible enum is no change, and removing one of its values is breaking', () => {
-  const closed = structuredClone(document);
-  const { RowIssueCode, KnownRowIssueCode } = closed.components!.schemas! as Record<string, object>;
-  closed.components!.schemas!.RowIssueCode = { ...KnownRowIssueCode, 'x-extensible': true } as object;
-  expect(RowIssueCode).toMatchObject({ 'x-extensible': true });
-  const withoutValue = structuredClone(document);
-  (withoutValue.components!.schemas!.KnownRowIssueCode as { enum: string[] }).enum.pop();
+describe('an open enum', () => {
+  const breakingChanges = (base: OpenAPIV3.Document, revision: OpenAPIV3.Document) =>
+    compareContracts(base, revision).flatMap(({ impact, subject, message }) =>
+      impact === 'breaking' ? `${subject}: ${message}` : [],
+    );
+  /** The form of 1.2.0: the enum with its values, marked as extensible. */
+  const released = structuredClone(document);
+  const schemasOf = ({ components }: OpenAPIV3.Document) =>
+    components!.schemas as unknown as Record<string, { enum: string[] }>;
+  schemasOf(released).RowIssueCode = {
+    ...schemasOf(released).KnownRowIssueCode!,
+    'x-extensible': true,
+  } as object as { enum: string[] };
+  const changed = (change: (schemas: Record<string, { enum: string[] }>) => void) => {
+    const copy = structuredClone(document);
+    change(schemasOf(copy));
+    return copy;
+  };
 
-  expect(compareContracts(closed, document)).toEqual([]);
-  expect(compareContracts(closed, withoutValue).filter(({ impact }) => impact === 'breaking')).not.toEqual(
-    [],
-  );
+  it('is unchanged if it becomes a text with known values', () => {
+    expect(released.components!.schemas!.RowIssueCode).toHaveProperty('x-extensible', true);
+    expect(document.components!.schemas!.RowIssueCode).toHaveProperty('x-known-values');
+    expect(compareContracts(released, document)).toEqual([]);
+  });
+
+  it.each([
+    ['1.2.0', released],
+    ['1.3.0', document],
+  ])('is breaking without one of the values of %s, and not with a new one', (_version, base) => {
+    const without = changed(({ KnownRowIssueCode }) => KnownRowIssueCode!.enum.pop());
+    const lost = document.components!.schemas!.KnownRowIssueCode as { enum: string[] };
+    const more = changed(({ KnownRowIssueCode }) => KnownRowIssueCode!.enum.push('too_expensive'));
+
+    expect(breakingChanges(base, without)).toContainEqual(expect.stringContaining(lost.enum.at(-1)!));
+    expect(breakingChanges(base, more)).toEqual([]);
+  });
+
+  it.each([
+    ['1.2.0', released],
+    ['1.3.0', document],
+  ])('is breaking if it was open in %s and is closed', (_version, base) => {
+    const closed = changed((schemas) => (schemas.RowIssueCode = schemas.KnownRowIssueCode!));
+
+    expect(ruleChanges(base, closed)).toEqual([
+      { impact: 'breaking', subject: 'RowIssueCode', message: 'The open enum RowIssueCode is closed.' },
+    ]);
+  });
+});
+
+it('a header that a response always has from now on is additive', () => {
+  const optional = structuredClone(document);
+  (optional.components!.headers!.RequestId as { required: boolean }).required = false;
+
+  expect(compareContracts(optional, document).filter(({ impact }) => impact === 'breaking')).toEqual([]);
+});
+
+describe('an error code', () => {
+  const withCodes = (codes: Record<string, string[]>, raw = ['raw_file_removed']) => {
+    const copy = structuredClone(document);
+    const responses = copy.paths['/jobs/{job_id}/run']!.post!.responses as Record<string, object>;
+    for (const [status, each] of Object.entries(codes))
+      responses[status] = { ...responses[status], 'x-error-codes': each };
+    copy.components!.responses!.RawFileRemoved = {
+      ...copy.components!.responses!.RawFileRemoved,
+      'x-error-codes': raw,
+    } as object as OpenAPIV3.ResponseObject;
+    return copy;
+  };
+  const changesTo = (revision: OpenAPIV3.Document, base = document) =>
+    ruleChanges(base, revision).map(({ impact, subject, message }) => `${impact} ${subject}: ${message}`);
+
+  it('is breaking if it is gone or has another status, and additive if it is new', () => {
+    const revision = withCodes({
+      400: ['malformed_path'],
+      409: ['job_already_running', 'not_a_validation_job', 'format_in_use'],
+    });
+
+    expect(changesTo(revision).sort()).toEqual([
+      'additive POST /jobs/{job_id}/run: The error code `format_in_use` of 409 is new.',
+      'additive POST /jobs/{job_id}/run: The error code `not_a_validation_job` of 409 is new.',
+      'breaking POST /jobs/{job_id}/run: The error code `job_already_queued` of 409 is gone.',
+      'breaking POST /jobs/{job_id}/run: The error code `not_a_validation_job` of 400 moved to 409.',
+      'breaking POST /jobs/{job_id}/run: The error code `run_cancelled` of 409 is gone.',
+    ]);
+  });
+
+  it('is compared at each operation of a shared response', () => {
+    const changes = changesTo(withCodes({}, []));
+
+    expect(changes).toContain(
+      'breaking POST /jobs/{job_id}/run: The error code `raw_file_removed` of 410 is gone.',
+    );
+    expect(changes).toContain(
+      'breaking GET /feeds/{feed_id}/raw: The error code `raw_file_removed` of 410 is gone.',
+    );
+  });
+
+  it('is no change of a response that had no codes', () => {
+    expect(changesTo(document, withCodes({ 409: [] }))).toEqual([]);
+  });
 });
 
 it('a pattern that additionally admits the empty text is additive', () => {
@@ -217,75 +308,5 @@ describe('a response body that requires a parameter', () => {
 
     expect(inItems('status')).toEqual([]);
     expect(inItems('cursor')).not.toEqual([]);
-  });
-});
-
-describe('the verdict', () => {
-  const breaking: Change = { impact: 'breaking', subject: 'GET /orders', message: 'Gone.' };
-  const additive: Change = { impact: 'additive', subject: 'GET /orders', message: 'A parameter more.' };
-  const entry = (version: string, text = '### Added\n\n- Something.\n', date = '2026-12-01') =>
-    `## [${version}] - ${date}\n\n${text}\n`;
-  const first = entry('1.0.0', undefined, '2026-11-21');
-  const judged = (changes: Change[], version: string, ...newer: string[]) =>
-    judge({ released: '1.0.0', version, changelog: `# Changes\n\n${newer.join('')}${first}`, changes });
-
-  it('accepts additions with a new minor version, and listed breaking changes with a new major version', () => {
-    expect(judged([], '1.0.0')).toEqual([]);
-    expect(judged([], '1.0.1', entry('1.0.1'))).toEqual([]);
-    expect(judged([additive], '1.1.0', entry('1.1.0'))).toEqual([]);
-    expect(
-      judged([breaking, additive], '2.0.0', entry('2.0.0', '### Breaking\n\n- `GET /orders` is gone.\n')),
-    ).toEqual([]);
-  });
-
-  it('rejects an addition without a new minor version', () => {
-    const advice =
-      'The changes need version 1.1.0 at least: set info.version, and add "## [1.1.0] - <date>" on top of spec/CHANGELOG.md.';
-
-    expect(judged([additive], '1.0.0')).toEqual([advice]);
-    expect(judged([additive], '1.0.1', entry('1.0.1'))).toEqual([advice]);
-  });
-
-  it('rejects a breaking change without a new major version', () => {
-    expect(judged([breaking], '1.1.0', entry('1.1.0', '### Breaking\n\n- `GET /orders` is gone.\n'))).toEqual(
-      [
-        'The changes need version 2.0.0 at least: set info.version, and add "## [2.0.0] - <date>" on top of spec/CHANGELOG.md.',
-      ],
-    );
-  });
-
-  it('rejects a breaking change that the newest entry does not list', () => {
-    const named = '### Breaking\n\n- `GET /orders/{order_id}` and `POST /orders` are gone.\n';
-
-    expect(judged([breaking], '2.0.0', entry('2.0.0'))).toEqual([
-      'The entry 2.0.0 of spec/CHANGELOG.md has no section "### Breaking".',
-    ]);
-    expect(judged([breaking], '2.0.0', entry('2.0.0', named))).toEqual([
-      '"### Breaking" of 2.0.0 in spec/CHANGELOG.md does not name `GET /orders`.',
-    ]);
-  });
-
-  it('rejects a version that is not the newest entry', () => {
-    expect(judged([additive], '1.0.0', entry('1.1.0'))).toEqual([
-      'info.version is 1.0.0, the newest entry of spec/CHANGELOG.md 1.1.0.',
-    ]);
-    expect(judged([], '1.1.0')).toEqual([
-      'info.version is 1.1.0, the newest entry of spec/CHANGELOG.md 1.0.0.',
-    ]);
-  });
-
-  it('rejects entries out of order, and a changelog without entries or without the released version', () => {
-    expect(judged([], '1.1.0', entry('1.1.0'), entry('1.2.0'))).toEqual([
-      'In spec/CHANGELOG.md, 1.1.0 stands before 1.2.0: newest first, with later dates.',
-    ]);
-    expect(judged([], '1.1.0', entry('1.1.0', undefined, '2026-01-01'))).toEqual([
-      'In spec/CHANGELOG.md, 1.1.0 stands before 1.0.0: newest first, with later dates.',
-    ]);
-    expect(judge({ released: '1.0.0', version: '1.0.0', changelog: '# Changes\n', changes: [] })).toEqual([
-      'spec/CHANGELOG.md has no entry of the form "## [1.0.0] - 2026-01-31".',
-    ]);
-    expect(judge({ released: '1.0.0', version: '1.1.0', changelog: entry('1.1.0'), changes: [] })).toEqual([
-      'spec/CHANGELOG.md has no entry for the released version 1.0.0.',
-    ]);
   });
 });
