@@ -1,4 +1,4 @@
--- Made from migrations/ (ae126bcf5a036378) by "make generate". Do not edit.
+-- Made from migrations/ (42bff50848ed4615) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -513,7 +513,7 @@ create table webhook_endpoints (
   url text collate "C" not null,
   partner_name text collate "C",
   event_types text[],
-  secret text collate "C" not null,
+  secret text collate "C",
   created_at timestamp with time zone not null default now(),
   disabled_at timestamp with time zone,
   disabled_reason text,
@@ -523,8 +523,16 @@ create table webhook_endpoints (
   failed_at timestamp with time zone,
   failure_reason text,
   given_up bigint not null default 0,
+  webhook_name text collate "C",
+  sealed_secret bytea,
+  previous_sealed_secret bytea,
+  previous_secret_until timestamp with time zone,
+  held_until timestamp with time zone,
+  constraint webhook_endpoints_name_of_partner CHECK ((((webhook_name IS NULL) = (sealed_secret IS NULL)) AND ((webhook_name IS NULL) OR (partner_name IS NOT NULL)))),
+  constraint webhook_endpoints_one_secret CHECK ((num_nonnulls(secret, sealed_secret) = 1)),
   constraint webhook_endpoints_pkey PRIMARY KEY (webhook_endpoint_id)
 );
+CREATE UNIQUE INDEX webhook_endpoints_named ON public.webhook_endpoints USING btree (partner_name, webhook_name) WHERE (webhook_name IS NOT NULL);
 
 create table webhook_outcomes (
   webhook_outcome_id bigint not null generated always as identity,
@@ -534,11 +542,11 @@ create table webhook_outcomes (
   happened_at timestamp with time zone not null,
   content json not null,
   attempts integer not null,
-  outcome text collate "C" not null,
+  status text collate "C" not null,
   last_result text,
-  ended_at timestamp with time zone not null default now(),
-  constraint webhook_outcomes_outcome_known CHECK ((outcome = ANY (ARRAY['delivered'::text, 'discarded'::text]))),
+  finished_at timestamp with time zone not null default now(),
+  constraint webhook_outcomes_status_known CHECK ((status = ANY (ARRAY['delivered'::text, 'discarded'::text]))),
   constraint webhook_outcomes_pkey PRIMARY KEY (webhook_outcome_id)
 );
-CREATE INDEX webhook_outcomes_by_end ON public.webhook_outcomes USING btree (ended_at);
+CREATE INDEX webhook_outcomes_by_end ON public.webhook_outcomes USING btree (finished_at);
 CREATE INDEX webhook_outcomes_by_event ON public.webhook_outcomes USING btree (webhook_endpoint_id, happened_at);

@@ -45,6 +45,7 @@ import * as keepAttention from './20261126070000_keep_attention';
 import * as readPagesByPlainStatements from './20261127010000_read_pages_by_plain_statements';
 import * as createFunctions from './20261127030000_create_functions';
 import * as keepRunsFromTheirRequest from './20261127040000_keep_runs_from_their_request';
+import * as nameWebhooks from './20261127050000_name_webhooks';
 import type { FunctionDigests } from './create-functions';
 
 /** A version of the service: `info.version` of the document. */
@@ -129,4 +130,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261127010000_read_pages_by_plain_statements': expand(readPagesByPlainStatements),
   '20261127030000_create_functions': expand(createFunctions),
   '20261127040000_keep_runs_from_their_request': expand(keepRunsFromTheirRequest),
+  '20261127050000_name_webhooks': expand(nameWebhooks),
 };

@@ -76,8 +76,9 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     // Only this process migrates the embedded server.
     migratesOnStart: values.MIGRATE_ON_START === 'on' || !databaseUrl,
     worksOnQueue: values.QUEUE_WORKER === 'on',
-    // Partners create sources, operators webhooks: a setting that allowed only one of them still does.
+    // WEBHOOK_PRIVATE_ADDRESSES and SOURCE_PRIVATE_ADDRESSES, of release 1.2.0, allow only webhooks of operators, and sources.
     webhookPrivateAddresses: (values.PRIVATE_ADDRESSES ?? values.WEBHOOK_PRIVATE_ADDRESSES) === 'on',
+    partnerWebhookPrivateAddresses: values.PRIVATE_ADDRESSES === 'on',
     sourcePrivateAddresses: (values.PRIVATE_ADDRESSES ?? values.SOURCE_PRIVATE_ADDRESSES) === 'on',
     partnerStaleDays: values.PARTNER_STALE_DAYS,
     retention: {

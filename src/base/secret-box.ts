@@ -1,4 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { invalidShape, type ShapeError } from './errors';
 
 const algorithm = 'aes-256-gcm';
 const nonceBytes = 12;
@@ -50,3 +51,16 @@ export class SecretBox {
     return undefined;
   }
 }
+
+/** Returns the box. @throws validation_error when the service has no key for secrets */
+export function requireSecretBox(box: SecretBox | undefined): SecretBox {
+  if (!box)
+    throw secretsFault('Secrets need the setting SECRETS_KEY of the service: ask its operator to set it');
+  return box;
+}
+
+/** Makes the error of secrets that cannot be encrypted or decrypted. */
+export const secretsFault = (
+  msg: string,
+  place: Pick<ShapeError, 'loc' | 'input'> = { loc: ['body'], input: null },
+) => invalidShape([{ type: 'secrets_key', msg, ...place }]);

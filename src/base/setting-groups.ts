@@ -16,7 +16,7 @@ const network = {
     ...onOff,
     default: 'on',
     description:
-      'With `off`, `/`, `/console`, `/docs`, `/openapi.yaml` and `/openapi.json` are unknown routes.',
+      'With `off`, `/`, `/console`, `/docs`, `/openapi.yaml`, `/openapi.json` and `/openapi-3.1.json` are unknown routes.',
   },
   SHUTDOWN_SECONDS: {
     ...integer(0, 3600),
@@ -38,9 +38,10 @@ const keys = {
   SECRETS_KEY: {
     ...text,
     format: 'secrets-keys',
-    unset: 'a generated key, with the embedded database; else sources can have no secrets',
+    unset:
+      'a generated key, with the embedded database; else sources can have no secrets, and partners no webhooks',
     description:
-      'Key that encrypts the secrets of sources: 32 bytes in Base64. Of several, separated by commas, the first one encrypts, and all decrypt.',
+      'Key that encrypts the secrets of sources and of webhooks of partners: 32 bytes in Base64. Of several, separated by commas, the first one encrypts, and all decrypt.',
     expected:
       'it must be 32 bytes in Base64, as `openssl rand -base64 32` prints them, or several, separated by commas',
     page: 'how-to/fetch-feeds.md',
@@ -198,7 +199,7 @@ const behavior = {
     ...onOff,
     unset: '`off`',
     description:
-      'With `on`, webhooks may go to private addresses, also without TLS, and feeds may be fetched from them: for closed networks.',
+      'With `on`, webhooks may go to private addresses (webhooks of the operator also without TLS), and feeds may be fetched from them: for closed networks.',
     page: 'how-to/fetch-feeds.md',
   },
   PARTNER_STALE_DAYS: {
@@ -263,7 +264,7 @@ export const removedSettings = {
 export const replacedSettings = {
   WEBHOOK_PRIVATE_ADDRESSES: {
     ...onOff,
-    description: '`PRIVATE_ADDRESSES`; without it, this still counts for webhooks.',
+    description: '`PRIVATE_ADDRESSES`; without it, this still counts for webhooks of the operator.',
   },
   SOURCE_PRIVATE_ADDRESSES: {
     ...onOff,

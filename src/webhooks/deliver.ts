@@ -2,6 +2,7 @@ import { isDatabaseUnavailable, type Database } from '../base/db/database';
 import type { EventBody } from '../base/db/outbox';
 import type { Log } from '../base/log';
 import { stringifyJson } from '../base/exact-json';
+import type { SecretBox } from '../base/secret-box';
 import {
   endDelivery,
   releaseDelivery,
@@ -10,14 +11,15 @@ import {
 } from './deliveries.repository';
 import {
   countDiscarded,
-  disableEndpoint,
   disableIfDead,
+  disableIfGone,
   recordFailure,
   recordSuccess,
 } from './endpoints.repository';
 import { describeEvent } from './event-data';
 import type { DeliveryOutcome } from './outcomes.repository';
-import { send, type SendOptions } from './send';
+import { send } from './send';
+import { openSecretsOf } from './webhook-secrets';
 
 export const webhookRetries = {
   /**
@@ -29,9 +31,16 @@ export const webhookRetries = {
 
 const idsInLog = 100;
 
-export interface DeliveryContext extends SendOptions {
+export interface DeliveryContext {
   db: Database;
   log: Log;
+  /** Decrypts the secrets of named webhooks. */
+  secretBox: SecretBox | undefined;
+  /** Allows private addresses, and HTTP without TLS, to webhooks of the operator. */
+  privateAddresses: boolean;
+  /** Allows private addresses to webhooks of partners. */
+  partnerPrivateAddresses: boolean;
+  signal?: AbortSignal;
   /** Counts outcomes of deliveries, and failed attempts. */
   observe?: (outcome: DeliveryOutcome | 'failed', count: number) => void;
 }
@@ -65,30 +74,37 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
   if (!event) {
     log.info(line, 'webhook discarded: its order no longer exists');
     observe?.('discarded', 1);
-    return endDelivery(db, delivery, { outcome: 'discarded', lastResult: 'the order no longer exists' });
+    return endDelivery(db, delivery, { status: 'discarded', lastResult: 'the order no longer exists' });
+  }
+  const secrets = openSecretsOf(delivery, context.secretBox);
+  if (!secrets) {
+    log.error(line, 'failed to decrypt the secret of a webhook');
+    return retryLater(delivery, 'the secret could not be decrypted', context);
   }
   const body = stringifyJson(event);
+  const isNamed = delivery.webhook_name !== null;
+  const privateAddresses = isNamed ? context.partnerPrivateAddresses : context.privateAddresses;
   const startedAt = performance.now();
-  const { isAccepted, result } = await resultOf(() =>
-    send(delivery.url, delivery.secret, { id: messageId, body }, context),
+  const { isAccepted, failure, result } = await resultOf(
+    () => send(delivery.url, secrets, { id: messageId, body }, { privateAddresses, signal }),
+    isNamed,
   );
   const ms = Math.round(performance.now() - startedAt);
   if (isAccepted) {
     log.info({ ...line, ms }, 'webhook delivered');
     observe?.('delivered', 1);
     if (delivery.failures_in_a_row > 0) await recordSuccess(db, endpointId);
-    return endDelivery(db, delivery, { outcome: 'delivered', lastResult: result });
+    return endDelivery(db, delivery, { status: 'delivered', lastResult: result });
   }
   // Shutting down: not a failure of the endpoint.
   if (signal?.aborted) return releaseDelivery(db, delivery);
-  log.warn({ ...line, ms, failure: result }, 'webhook failed');
+  log.warn({ ...line, ms, failure }, 'webhook failed');
   observe?.('failed', 1);
   await recordFailure(db, endpointId, result);
-  if (result === 'HTTP 410') {
+  if (result === 'HTTP 410' && (await disableIfGone(db, endpointId, delivery.url))) {
     log.warn({ endpoint_id: endpointId }, 'webhook endpoint disabled: it responded with 410');
-    await disableEndpoint(db, endpointId, 'it responded with 410');
     observe?.('discarded', 1);
-    return endDelivery(db, delivery, { outcome: 'discarded', lastResult: result });
+    return endDelivery(db, delivery, { status: 'discarded', lastResult: result });
   }
   return retryLater(delivery, result, context);
 }
@@ -112,7 +128,7 @@ async function discard(
   lastResult: string,
   context: DeliveryContext,
 ): Promise<void> {
-  await endDelivery(context.db, delivery, { outcome: 'discarded', lastResult });
+  await endDelivery(context.db, delivery, { status: 'discarded', lastResult });
   await recordDiscarded(delivery.webhook_endpoint_id, [delivery.message_id], context);
 }
 
@@ -135,13 +151,26 @@ export async function recordDiscarded(
   }
 }
 
-/** Returns whether the event was accepted, and the status or the error as text. */
-async function resultOf(sending: () => Promise<number>): Promise<{ isAccepted: boolean; result: string }> {
+interface AttemptResult {
+  isAccepted: boolean;
+  /** For the log. */
+  failure: string;
+  /** What the API shows. */
+  result: string;
+}
+
+/**
+ * Returns whether the event was accepted, and the status or the error as text.
+ * @param isNamed - of a partner, who must not learn from errors which addresses and ports respond
+ */
+async function resultOf(sending: () => Promise<number>, isNamed: boolean): Promise<AttemptResult> {
   try {
     const status = await sending();
-    return { isAccepted: status >= 200 && status < 300, result: `HTTP ${status}` };
+    const result = `HTTP ${status}`;
+    return { isAccepted: status >= 200 && status < 300, failure: result, result };
   } catch (error) {
     const { name, code, message } = error as NodeJS.ErrnoException;
-    return { isAccepted: false, result: message || (code ?? name) };
+    const failure = message || (code ?? name);
+    return { isAccepted: false, failure, result: isNamed ? 'no response' : failure };
   }
 }

@@ -1,7 +1,7 @@
 import { changeRows, queryRows, type Database } from '../base/db/database';
 import { raw, sql, type Sql } from '../base/db/sql';
 import type { EventType } from '../base/db/outbox';
-import { webhookPause, type EndpointRow } from './endpoints.repository';
+import { webhookPause, type EndpointRow, type StoredSecrets } from './endpoints.repository';
 import type { DeliveryOutcome } from './outcomes.repository';
 
 export const deliveriesPerEndpoint = 3;
@@ -14,7 +14,8 @@ const leaseMilliseconds = 60_000;
 /** Maximum number of deliveries that one statement discards, within a second: an endpoint can have hundreds of thousands. */
 export const discardedPerStatement = 5_000;
 
-export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'failures_in_a_row'> {
+export interface ClaimedDelivery
+  extends Pick<EndpointRow, 'url' | 'webhook_name' | 'failures_in_a_row'>, StoredSecrets {
   webhook_delivery_id: number;
   webhook_endpoint_id: number;
   message_id: string;
@@ -34,7 +35,7 @@ export interface ClaimedDelivery extends Pick<EndpointRow, 'url' | 'secret' | 'f
  */
 const claimSql = ({ max, slowMax = 0, served = new Map() }: ClaimLimits): Sql => sql`
   with endpoint as materialized (
-    select webhook_endpoint_id, url, secret, failures_in_a_row, in_progress, coalesce(is_slow, false) as is_slow,
+    select webhook_endpoint_id, url, webhook_name, secret, sealed_secret, previous_sealed_secret, previous_secret_until, failures_in_a_row, in_progress, coalesce(is_slow, false) as is_slow,
       coalesce(served_at, 0) as served_at,
       case when failures_in_a_row < ${webhookPause.pauseAfterFailures} then ${deliveriesPerEndpoint} else 1 end - in_progress as room
     from webhook_endpoints
@@ -44,7 +45,7 @@ const claimSql = ({ max, slowMax = 0, served = new Map() }: ClaimLimits): Sql =>
       select count(*) as in_progress from webhook_deliveries as sent
       where sent.webhook_endpoint_id = webhook_endpoints.webhook_endpoint_id and is_being_sent and next_attempt_at > now()
     ) as sent
-    where disabled_at is null and (paused_until is null or paused_until <= now())
+    where disabled_at is null and coalesce(greatest(paused_until, held_until) <= now(), true)
   ), due as materialized (
     select endpoint.*, webhook_delivery_id,
       row_number() over (partition by is_slow order by in_progress + place, served_at, next_attempt_at) as position
@@ -66,7 +67,7 @@ const claimSql = ({ max, slowMax = 0, served = new Map() }: ClaimLimits): Sql =>
   where delivery.webhook_delivery_id = due.webhook_delivery_id and next_attempt_at <= now()
     and position <= case when is_slow then cast(${slowMax} as integer) else ${max} end
   returning delivery.webhook_delivery_id, delivery.webhook_endpoint_id, message_id, event_type, happened_at, content, attempts,
-    url, secret, failures_in_a_row`;
+    url, webhook_name, secret, sealed_secret, previous_sealed_secret, previous_secret_until, failures_in_a_row`;
 
 export interface ClaimLimits {
   max: number;
@@ -93,15 +94,15 @@ const keptColumns = raw('webhook_endpoint_id, message_id, event_type, happened_a
 export async function endDelivery(
   db: Database,
   claim: Claim,
-  { outcome, lastResult }: { outcome: DeliveryOutcome; lastResult: string },
+  { status, lastResult }: { status: DeliveryOutcome; lastResult: string },
 ): Promise<void> {
   await changeRows(
     db,
     sql`with ended as (
        delete from webhook_deliveries where ${isClaimed(claim)} returning *
      )
-     insert into webhook_outcomes (${keptColumns}, outcome, last_result)
-     select ${keptColumns}, ${outcome}, ${lastResult} from ended`,
+     insert into webhook_outcomes (${keptColumns}, status, last_result)
+     select ${keptColumns}, ${status}, ${lastResult} from ended`,
   );
 }
 
@@ -136,7 +137,7 @@ export async function measureDeliveries(db: Database): Promise<{ count: number; 
   const [row] = await queryRows<{ count: number; oldestSeconds: number }>(
     db,
     sql`select (select cast(count(*) as double precision) from webhook_deliveries) as count,
-       cast(coalesce(max(greatest(extract(epoch from now() - greatest(first_at, paused_until)), 0)), 0) as double precision)
+       cast(coalesce(max(greatest(extract(epoch from now() - greatest(first_at, paused_until, held_until)), 0)), 0) as double precision)
          as "oldestSeconds"
      from webhook_endpoints cross join lateral (
        select min(next_attempt_at) as first_at from webhook_deliveries
@@ -168,7 +169,7 @@ export function listUnwantedDeliveries(db: Database): Promise<UnwantedDeliveries
      )
      select id as "endpointId", webhook_endpoint_id is not null and disabled_at is null as "isPaused"
      from owner left join webhook_endpoints on webhook_endpoint_id = id
-     where id is not null and (webhook_endpoint_id is null or disabled_at is not null or paused_until > now())`,
+     where id is not null and (webhook_endpoint_id is null or disabled_at is not null or greatest(paused_until, held_until) > now())`,
   );
 }
 
@@ -190,7 +191,7 @@ export async function dropDeliveries(db: Database, endpointId: number): Promise<
        ))
        returning *
      ), ended as (
-       insert into webhook_outcomes (${keptColumns}, outcome, last_result)
+       insert into webhook_outcomes (${keptColumns}, status, last_result)
        select ${keptColumns}, 'discarded', coalesce(last_result, 'endpoint disabled')
        from dropped where exists (select from endpoint)
      )
@@ -200,7 +201,7 @@ export async function dropDeliveries(db: Database, endpointId: number): Promise<
 }
 
 /**
- * Discards some due deliveries of an endpoint that are older than `webhookAgeMilliseconds`, if it is paused. Skips locked ones.
+ * Discards some deliveries of a paused endpoint that have been due for `webhookAgeMilliseconds`, replayed ones since then. Skips locked ones.
  * @returns the ids of their messages
  */
 export async function discardOldDeliveries(db: Database, endpointId: number): Promise<string[]> {
@@ -211,13 +212,13 @@ export async function discardOldDeliveries(db: Database, endpointId: number): Pr
        where webhook_delivery_id = any (array(
          select webhook_delivery_id
          from webhook_endpoints join webhook_deliveries using (webhook_endpoint_id)
-         where webhook_endpoint_id = ${endpointId} and paused_until > now() and next_attempt_at <= now()
-           and happened_at < now() - ${webhookAgeMilliseconds} * interval '1 millisecond'
+         where webhook_endpoint_id = ${endpointId} and greatest(paused_until, held_until) > now()
+           and next_attempt_at < now() - ${webhookAgeMilliseconds} * interval '1 millisecond'
          limit ${discardedPerStatement} for update of webhook_deliveries skip locked
        ))
        returning *
      ), ended as (
-       insert into webhook_outcomes (${keptColumns}, outcome, last_result)
+       insert into webhook_outcomes (${keptColumns}, status, last_result)
        select ${keptColumns}, 'discarded', last_result from old
      )
      select message_id from old`,

@@ -9,14 +9,26 @@ export const webhookPause = { pauseAfterFailures: 3, pauseSeconds: 30, pauseSeco
 /** Time without a delivered event after which an endpoint is disabled: longer than a weekend with a holiday. */
 export const webhookDeadMilliseconds = 5 * 24 * 3600 * 1000;
 
-export interface EndpointRow {
+/** The secrets that sign the messages of an endpoint. */
+export interface StoredSecrets {
+  /** In plain text; null for a named webhook. */
+  secret: string | null;
+  /** Of a named webhook, encrypted. */
+  sealed_secret: Buffer | null;
+  /** The secret before the last rotation, valid until `previous_secret_until`. */
+  previous_sealed_secret: Buffer | null;
+  previous_secret_until: Date | null;
+}
+
+export interface EndpointRow extends StoredSecrets {
   webhook_endpoint_id: number;
+  /** The partner manages the webhook by this name; null: the operator does. */
+  webhook_name: string | null;
   url: string;
   /** The partner whose events are delivered; null: all. */
   partner_name: string | null;
   /** null: all, future ones included. */
   event_types: EventType[] | null;
-  secret: string;
   created_at: Date;
   disabled_at: Date | null;
   /** null: the operator disabled it. */
@@ -25,14 +37,17 @@ export interface EndpointRow {
   failures_in_a_row: number;
   /** Time of the first of them. */
   failing_since: Date | null;
+  /** End of the pause after failures. */
   paused_until: Date | null;
+  /** End of the pause that the partner has requested. */
+  held_until: Date | null;
   failed_at: Date | null;
   failure_reason: string | null;
   /** Discarded events; the column has its name from release 1.2.0. */
   given_up: number;
 }
 
-/** Creates an endpoint. @returns its number */
+/** Creates an endpoint of the operator. @returns its number */
 export async function insertEndpoint(
   db: Database,
   endpoint: Pick<EndpointRow, 'url' | 'partner_name' | 'event_types' | 'secret'>,
@@ -71,22 +86,18 @@ export async function deleteEndpoint(db: Database, endpointId: number): Promise<
   return (await at(db, endpointId).delete()) > 0;
 }
 
-/**
- * Disables an endpoint; its pending deliveries are discarded.
- * @param reason - of the service; null: the operator disables it
- * @returns whether the endpoint exists
- */
-export async function disableEndpoint(
-  db: Database,
-  endpointId: number,
-  reason: string | null = null,
-): Promise<boolean> {
+/** Disables an endpoint for the operator; its pending deliveries are discarded. @returns whether the endpoint exists */
+export async function disableEndpoint(db: Database, endpointId: number): Promise<boolean> {
+  const disabled = { disabled_at: db.raw('coalesce(disabled_at, now())'), disabled_reason: null };
+  return (await at(db, endpointId).update(disabled)) > 0;
+}
+
+/** Disables an endpoint whose receiver wants no more events, unless it has another URL by now. @returns whether it did */
+export async function disableIfGone(db: Database, endpointId: number, url: string): Promise<boolean> {
   const disabled = await changeRows(
     db,
-    sql`update webhook_endpoints
-     set disabled_at = coalesce(disabled_at, now()),
-       disabled_reason = case when disabled_at is null then ${reason} else disabled_reason end
-     where webhook_endpoint_id = ${endpointId}`,
+    sql`update webhook_endpoints set disabled_at = now(), disabled_reason = 'it responded with 410'
+     where webhook_endpoint_id = ${endpointId} and disabled_at is null and url = ${url}`,
   );
   return disabled > 0;
 }
@@ -107,9 +118,10 @@ export async function disableIfDead(db: Database, endpointId: number): Promise<b
 /** The columns of an endpoint whose last delivery succeeded. */
 const healthy = { failures_in_a_row: 0, failing_since: null, paused_until: null };
 
-/** Enables an endpoint, and ends its pause. @returns whether the endpoint exists */
+/** Enables an endpoint, and ends its pauses. @returns whether the endpoint exists */
 export async function enableEndpoint(db: Database, endpointId: number): Promise<boolean> {
-  return (await at(db, endpointId).update({ ...healthy, disabled_at: null, disabled_reason: null })) > 0;
+  const enabled = { ...healthy, held_until: null, disabled_at: null, disabled_reason: null };
+  return (await at(db, endpointId).update(enabled)) > 0;
 }
 
 /** Records an accepted event, unless another transaction has locked the endpoint. */

@@ -12,12 +12,12 @@ export interface ListedDelivery {
   message_id: string;
   event_type: EventType;
   happened_at: Date;
-  outcome: DeliveryOutcome | 'pending' | 'in_progress';
+  status: DeliveryOutcome | 'pending' | 'in_progress';
   attempts: number;
   /** Of the last attempt: `HTTP 500`, or the error of the network. */
   last_result: string | null;
   next_attempt_at: Date | null;
-  ended_at: Date | null;
+  finished_at: Date | null;
 }
 
 /** Selects the deliveries to replay: the given messages, or the events of a half-open range, except pings. */
@@ -26,7 +26,7 @@ export interface ReplaySelection {
   messageIds: string[] | null;
   from: Date | null;
   to: Date | null;
-  outcomes: DeliveryOutcome[];
+  statuses: DeliveryOutcome[];
 }
 
 /**
@@ -44,12 +44,12 @@ export async function listDeliveries(
   return queryRows<ListedDelivery>(
     db,
     sql`select * from (
-       select message_id, event_type, happened_at, case when is_being_sent then 'in_progress' else 'pending' end as outcome,
+       select message_id, event_type, happened_at, case when is_being_sent then 'in_progress' else 'pending' end as status,
          attempts, last_result, case when not is_being_sent then next_attempt_at end as next_attempt_at,
-         cast(null as timestamptz) as ended_at
+         cast(null as timestamptz) as finished_at
        from webhook_deliveries where webhook_endpoint_id = ${endpointId}
        union all
-       select message_id, event_type, happened_at, outcome, attempts, last_result, null, ended_at
+       select message_id, event_type, happened_at, status, attempts, last_result, null, finished_at
        from webhook_outcomes where webhook_endpoint_id = ${endpointId}
      ) as delivery
      where cast(${position} as timestamptz) is null or (happened_at, message_id) < (${position}, ${after ?? null})
@@ -82,13 +82,13 @@ async function findDeliveryPosition(
  */
 export function replayDeliveries(
   db: Database,
-  { endpointId, messageIds, from, to, outcomes }: ReplaySelection,
+  { endpointId, messageIds, from, to, statuses }: ReplaySelection,
 ): Promise<number> {
   return changeRows(
     db,
     sql`with replayed as (
        delete from webhook_outcomes
-       where webhook_endpoint_id = ${endpointId} and outcome = any (${outcomes})
+       where webhook_endpoint_id = ${endpointId} and status = any (${statuses})
          and case when cast(${messageIds} as text[]) is null then event_type <> 'webhook.ping' else message_id = any (${messageIds}) end
          and (cast(${from} as timestamptz) is null or happened_at >= ${from})
          and (cast(${to} as timestamptz) is null or happened_at < ${to})
@@ -115,10 +115,10 @@ export async function findOutcome(
   db: Database,
   endpointId: number,
   messageId: string,
-): Promise<{ outcome: DeliveryOutcome; last_result: string | null } | null> {
-  const [row] = await queryRows<{ outcome: DeliveryOutcome; last_result: string | null }>(
+): Promise<{ status: DeliveryOutcome; last_result: string | null } | null> {
+  const [row] = await queryRows<{ status: DeliveryOutcome; last_result: string | null }>(
     db,
-    sql`select outcome, last_result from webhook_outcomes
+    sql`select status, last_result from webhook_outcomes
      where webhook_endpoint_id = ${endpointId} and message_id = ${messageId}`,
   );
   return row ?? null;
@@ -135,7 +135,7 @@ export async function removeOldOutcomes(db: Database): Promise<boolean> {
     sql`delete from webhook_outcomes
      where webhook_outcome_id = any (array(
        select webhook_outcome_id from webhook_outcomes
-       where ended_at < now() - ${webhookOutcomeDays} * interval '1 day' limit ${removedPerStatement} for update skip locked
+       where finished_at < now() - ${webhookOutcomeDays} * interval '1 day' limit ${removedPerStatement} for update skip locked
      ))`,
   );
   return removed === removedPerStatement;

@@ -8,6 +8,9 @@ export const webhookLimits = {
   /** Timeout, DNS and connection included: Standard Webhooks recommends 15 to 30 s. */
   requestMilliseconds: 15_000,
 
+  /** Timeout of a ping, whose caller waits. */
+  pingMilliseconds: 5_000,
+
   /** Only the status code is used; the response body is discarded, and cut beyond this size. */
   responseBytesMax: 16 * 1024,
 };
@@ -21,20 +24,22 @@ interface Message {
 export interface SendOptions {
   /** Allows private addresses, and HTTP without TLS. */
   privateAddresses: boolean;
+  /** Default: `webhookLimits.requestMilliseconds`. */
+  milliseconds?: number;
   signal?: AbortSignal;
 }
 
 /**
  * Posts a message to a URL, signed by the rules of Standard Webhooks. Follows no redirects, and ends at the timeout.
- * @param secret - `whsec_` and Base64
+ * @param secrets - `whsec_` and Base64 each; each signs the message
  * @returns the status
  * @throws PrivateAddressError, an error of the network, a timeout
  */
 export function send(
   address: string,
-  secret: string,
+  secrets: string[],
   { id, body }: Message,
-  { privateAddresses, signal }: SendOptions,
+  { privateAddresses, milliseconds = webhookLimits.requestMilliseconds, signal }: SendOptions,
 ): Promise<number> {
   const url = new URL(address);
   const now = new Date();
@@ -55,7 +60,7 @@ export function send(
           'user-agent': 'Partner-Catalog-Webhooks/1.0',
           'webhook-id': id,
           'webhook-timestamp': Math.floor(now.getTime() / 1000),
-          'webhook-signature': new Webhook(secret).sign(id, now, body),
+          'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, now, body)).join(' '),
         },
       },
       (response) => {
@@ -64,10 +69,10 @@ export function send(
       },
     );
     const timer = setTimeout(() => {
-      const timeout = new Error(`no response within ${webhookLimits.requestMilliseconds / 1000} s`);
+      const timeout = new Error(`no response within ${milliseconds / 1000} s`);
       reject(timeout);
       sending.destroy(timeout);
-    }, webhookLimits.requestMilliseconds);
+    }, milliseconds);
     sending.on('error', reject);
     // The only event after `101 Switching Protocols`.
     sending.on('close', () => {

@@ -1,10 +1,10 @@
-import type { components } from '../../generated/openapi';
 import type { Database } from '../base/db/database';
 import { defaulted, type OperationsOf } from '../http/contract/contract';
 import { invalidCursor, webhookNotFound } from '../base/errors';
 import { toListBody, toPage } from '../base/pagination';
-import { findEndpoint, listEndpoints, type EndpointRow } from './endpoints.repository';
-import { listDeliveries, type ListedDelivery } from './outcomes.repository';
+import { findEndpoint, listEndpoints } from './endpoints.repository';
+import { listDeliveries } from './outcomes.repository';
+import { deliveryBody, webhookBody } from './webhooks.body';
 
 /** The operations that read webhooks and their deliveries. */
 export function webhookOperations(db: Database): OperationsOf<'listWebhooks' | 'listWebhookDeliveries'> {
@@ -53,30 +53,4 @@ export function webhookOperations(db: Database): OperationsOf<'listWebhooks' | '
 /** Parses the number of an endpoint; undefined for another text. */
 function parseEndpointId(text: string): number | undefined {
   return /^\d{1,15}$/.test(text) ? Number(text) : undefined;
-}
-
-function webhookBody(endpoint: EndpointRow): components['schemas']['Webhook'] {
-  return {
-    webhook_id: endpoint.webhook_endpoint_id,
-    url: endpoint.url,
-    partner_name: endpoint.partner_name,
-    event_types: endpoint.event_types,
-    created_at: endpoint.created_at.toISOString(),
-    failures_in_a_row: endpoint.failures_in_a_row,
-    failed_at: endpoint.failed_at?.toISOString() ?? null,
-    failure_reason: endpoint.failure_reason,
-    paused_until: endpoint.paused_until?.toISOString() ?? null,
-    disabled_at: endpoint.disabled_at?.toISOString() ?? null,
-    disabled_reason: endpoint.disabled_reason,
-    discarded: endpoint.given_up,
-  };
-}
-
-function deliveryBody(delivery: ListedDelivery): components['schemas']['WebhookDelivery'] {
-  return {
-    ...delivery,
-    happened_at: delivery.happened_at.toISOString(),
-    next_attempt_at: delivery.next_attempt_at?.toISOString() ?? null,
-    ended_at: delivery.ended_at?.toISOString() ?? null,
-  };
 }

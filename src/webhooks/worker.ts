@@ -9,12 +9,13 @@ export function startWebhookWorker(
   db: Database,
   {
     log,
+    secretBox,
     privateAddresses,
+    partnerPrivateAddresses,
     shutdownSeconds,
     pollMilliseconds = 500,
     observe,
-  }: Pick<DeliveryContext, 'log' | 'observe'> & {
-    privateAddresses: boolean;
+  }: Omit<DeliveryContext, 'db' | 'signal'> & {
     shutdownSeconds: number;
     /** Interval of polling for due deliveries. */
     pollMilliseconds?: number;
@@ -30,7 +31,8 @@ export function startWebhookWorker(
     },
     execute(delivery, signal) {
       const leave = slots.take(delivery.webhook_endpoint_id);
-      return deliver(delivery, { db, log, observe, privateAddresses, signal }).finally(leave);
+      const context = { db, log, observe, secretBox, privateAddresses, partnerPrivateAddresses, signal };
+      return deliver(delivery, context).finally(leave);
     },
     onClaimError: (error) => log.warn({ err: error }, 'failed to claim webhook deliveries'),
     onError: (error, { message_id }) =>

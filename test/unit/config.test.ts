@@ -57,6 +57,7 @@ describe('loadConfig', () => {
       retention: { rowIssueDays: 90, rawFileDays: undefined, historyDays: 400 },
       secretsKey: undefined,
       servicePages: true,
+      partnerWebhookPrivateAddresses: false,
       sourcePrivateAddresses: false,
       logLevel: 'info',
       metrics: undefined,
@@ -139,7 +140,11 @@ describe('loadConfig', () => {
       [
         'PRIVATE_ADDRESSES, on',
         { PRIVATE_ADDRESSES: 'on' },
-        { webhookPrivateAddresses: true, sourcePrivateAddresses: true },
+        {
+          webhookPrivateAddresses: true,
+          partnerWebhookPrivateAddresses: true,
+          sourcePrivateAddresses: true,
+        },
       ],
       [
         'PRIVATE_ADDRESSES, off',
@@ -147,9 +152,13 @@ describe('loadConfig', () => {
         { webhookPrivateAddresses: false, sourcePrivateAddresses: false },
       ],
       [
-        'WEBHOOK_PRIVATE_ADDRESSES, which allows sources nothing',
+        'WEBHOOK_PRIVATE_ADDRESSES, which allows sources and webhooks of partners nothing',
         { WEBHOOK_PRIVATE_ADDRESSES: 'on' },
-        { webhookPrivateAddresses: true, sourcePrivateAddresses: false },
+        {
+          webhookPrivateAddresses: true,
+          partnerWebhookPrivateAddresses: false,
+          sourcePrivateAddresses: false,
+        },
       ],
       [
         'PRIVATE_ADDRESSES, off, beside a setting that it replaces',

@@ -24,11 +24,12 @@ const change = (id: number, what: object) =>
   service.db('webhook_endpoints').where('webhook_endpoint_id', id).update(what);
 const ago = (interval: string) => service.db.raw(`now() - cast(? as interval)`, [interval]);
 
-/** Enqueues due events of that age for one endpoint. */
+/** Enqueues events of that age for one endpoint, due since then. */
 const enqueue = (id: number, events: number, hoursAgo = 0) =>
   service.db.raw(
-    `insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, content)
+    `insert into webhook_deliveries (webhook_endpoint_id, message_id, event_type, happened_at, next_attempt_at, content)
      select :id, 'old_' || :hoursAgo || '_' || number, 'order.created', now() - :hoursAgo * interval '1 hour',
+       now() - :hoursAgo * interval '1 hour',
        json_build_object('order_id', 1)
      from generate_series(1, :events) as number`,
     { id, events, hoursAgo },

@@ -269,7 +269,7 @@ describe('a failing endpoint', () => {
     expect(await endpoint(id)).toMatchObject({ failures_in_a_row: 0, paused_until: null });
   });
 
-  it('discards events older than 36 hours while it is paused', async () => {
+  it('discards events that have been due for 36 hours while it is paused, and keeps replayed ones', async () => {
     retryLater();
     const receiver = await startReceiver();
     receiver.answer = () => ({ status: 500 });
@@ -280,10 +280,16 @@ describe('a failing endpoint', () => {
       .db('webhook_endpoints')
       .update({ paused_until: service.db.raw("now() + interval '1 hour'") });
 
+    const log = createLog('fatal');
+    // As a replay leaves it.
     await service.db.raw(
       "update webhook_deliveries set next_attempt_at = now(), happened_at = now() - interval '37 hours'",
     );
-    await discardDeliveries({ db: service.db, log: createLog('fatal') });
+    await discardDeliveries({ db: service.db, log });
+    expect((await endpoint(id)).given_up).toBe(0);
+
+    await service.db.raw("update webhook_deliveries set next_attempt_at = now() - interval '37 hours'");
+    await discardDeliveries({ db: service.db, log });
 
     await eventually('it is discarded', async () => (await endpoint(id)).given_up === 1, 30);
     expect(receiver.received).toHaveLength(1);

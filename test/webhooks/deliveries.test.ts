@@ -25,7 +25,7 @@ afterEach(async () => {
   await service.db('webhook_outcomes').delete();
 });
 
-const delivered = { outcome: 'delivered', lastResult: 'HTTP 204' } as const;
+const delivered = { status: 'delivered', lastResult: 'HTTP 204' } as const;
 
 /** Creates an endpoint with due deliveries, the longest due first. @returns its number */
 async function createDue(count: number): Promise<number> {
@@ -217,8 +217,8 @@ describe('webhook deliveries of a disabled or removed endpoint', () => {
 
     expect(await all()).toMatchObject([{ webhook_endpoint_id: kept }]);
     expect(await service.db('webhook_outcomes').orderBy('message_id')).toMatchObject([
-      { message_id: `msg_${disabled}_1`, outcome: 'discarded', last_result: 'endpoint disabled' },
-      { message_id: `msg_${disabled}_2`, outcome: 'discarded' },
+      { message_id: `msg_${disabled}_1`, status: 'discarded', last_result: 'endpoint disabled' },
+      { message_id: `msg_${disabled}_2`, status: 'discarded' },
     ]);
   });
 

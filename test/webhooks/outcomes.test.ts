@@ -32,7 +32,7 @@ const outcome = {
 function insertOutcome(id: number, messageId: string, ended: 'delivered' | 'discarded', columns = outcome) {
   return service
     .db('webhook_outcomes')
-    .insert({ ...columns, webhook_endpoint_id: id, message_id: messageId, outcome: ended });
+    .insert({ ...columns, webhook_endpoint_id: id, message_id: messageId, status: ended });
 }
 
 describe('npm run admin -- webhooks ping', () => {
@@ -118,11 +118,11 @@ describe('npm run admin -- webhooks deliveries', () => {
         message_id: failed,
         event_type: 'feed.uploaded',
         happened_at: time,
-        outcome: 'pending',
+        status: 'pending',
         attempts: 1,
         last_result: 'HTTP 503',
         next_attempt_at: '2099-01-01T00:00:00.000Z',
-        ended_at: null,
+        finished_at: null,
       },
     ]);
   });
@@ -219,12 +219,12 @@ describe('the outcome of a delivery', () => {
     await upload();
     await eventually('it is discarded', async () => (await outcomes()).length === 1, 30);
     expect(await outcomes()).toMatchObject([
-      { outcome: 'discarded', last_result: 'HTTP 410', attempts: 1, event_type: 'feed.uploaded' },
+      { status: 'discarded', last_result: 'HTTP 410', attempts: 1, event_type: 'feed.uploaded' },
     ]);
 
     const age = (interval: string) =>
       service.db('webhook_outcomes').update({
-        ended_at: service.db.raw('now() - cast(? as interval)', [interval]),
+        finished_at: service.db.raw('now() - cast(? as interval)', [interval]),
       });
     await age('6 days');
     await removeOldOutcomes(service.db);

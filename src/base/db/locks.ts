@@ -24,6 +24,7 @@ import { raw, sql, type Sql } from './sql';
  * | `attention`      | partner      | Reasons for which it needs attention   | `keepAttention` (ascending), last of all; waits      |
  * | `formats`        | partner      | Number of its stored formats           | Storing a format, after the row of the partner;      |
  * |                  |              |                                        | alone; waits                                         |
+ * | `webhooks`       | partner      | Number of its named webhooks           | As `formats`                                         |
  * | `searchIndex`    | partner      | Indexing for the search                | Batch of the indexing; alone; tries                  |
  *
  * Beside it, `partner` locks the row of the partner, after the advisory lock: release 1.2.0 locks only that.
@@ -43,6 +44,7 @@ export const lockKinds = {
   stalePartners: 8,
   attention: 9,
   formats: 10,
+  webhooks: 11,
   searchIndex: 7,
 };
 

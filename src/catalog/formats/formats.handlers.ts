@@ -4,12 +4,12 @@ import { inTransaction } from '../../base/db/transaction';
 import { builtInFormats, findBuiltInFormat } from '../../feed-format/built-in-formats';
 import { definitionFaults } from '../../feed-format/format-faults';
 import { defaulted, type OperationsOf } from '../../http/contract/contract';
-import { parsePartnerName } from '../partners/partner-name';
+import { parsePartnerName, partnerNameFaults } from '../partners/partner-name';
 import { requireKeyInUse } from '../../http/keys/keys.repository';
 import { getOrInsertPartner, getPartnerId } from '../partners/partners.repository';
 import { storedPartnerName } from '../partners/stored-partner-name';
 import { requirePartner, type PartnerScope } from '../../base/caller';
-import { formatInUse, formatNotFound, tooManyFormats, type ShapeError } from '../../base/errors';
+import { formatInUse, formatNotFound, tooManyFormats } from '../../base/errors';
 import { requireNameCursor, toListBody, toPage } from '../../base/pagination';
 import { constantFaults } from './constant-faults';
 import {
@@ -60,10 +60,8 @@ export function formatOperations(db: Database): FormatHandlers {
 
     replaceFormat: {
       /** Checks the names in the path, and the rules of a definition that no schema can express. */
-      rule({ path: { partner_name: partnerName = '', format_name: formatName = '' }, body }) {
-        const faults: ShapeError[] = [];
-        const partner = parsePartnerName(partnerName);
-        if (typeof partner !== 'string') faults.push({ ...partner, loc: ['path', 'partner_name'] });
+      rule({ path: { partner_name: partnerName, format_name: formatName = '' }, body }) {
+        const faults = partnerNameFaults(partnerName);
         if (findBuiltInFormat(formatName)) {
           const msg = 'Input should not be the name of a built-in format';
           faults.push({ type: 'reserved_name', loc: ['path', 'format_name'], msg, input: formatName });

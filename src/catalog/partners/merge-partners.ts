@@ -105,6 +105,13 @@ const otherSteps = (partners: Partners): Steps => ({
 /** Tables with the name of a partner, besides `partners`. */
 const namedTables = { orders: 'orders', keys: 'api_keys', webhooks: 'webhook_endpoints' };
 
+/** Removes webhooks whose name the other partner has too: that partner's stay. */
+const sharedWebhooksSql = (from: string, into: string) => sql`
+  delete from webhook_endpoints
+  where partner_name = ${from} and webhook_name in (
+    select webhook_name from webhook_endpoints where partner_name = ${into}
+  )`;
+
 /** Merges rows that belong to a partner by its number. @returns the number of rows of each step */
 async function mergeData(trx: Knex.Transaction, partners: Partners): Promise<Record<string, number>> {
   const { fromId, intoId } = partners;
@@ -154,6 +161,7 @@ export async function mergePartners(
     const { feeds = 0, products = 0, duplicates = 0, replaced = 0 } = counts;
     Object.assign(merge, { feeds, products, duplicates, replaced });
   }
+  await queryRows(trx, sharedWebhooksSql(from, into));
   for (const what of ['orders', 'keys', 'webhooks'] as const)
     merge[what] = await changeRows(
       trx,

@@ -41,3 +41,9 @@ export function parsePartnerName(text: string): string | ShapeError {
   }
   return reservedNameError(name, text) ?? name;
 }
+
+/** Returns the errors of the partner name of a path, at most one. @param text - '' if it is absent */
+export function partnerNameFaults(text = ''): ShapeError[] {
+  const name = parsePartnerName(text);
+  return typeof name === 'string' ? [] : [{ ...name, loc: ['path', 'partner_name'] }];
+}

@@ -1,5 +1,4 @@
-import type { SecretBox } from '../../base/secret-box';
-import { invalidShape } from '../../base/errors';
+import { requireSecretBox, secretsFault, type SecretBox } from '../../base/secret-box';
 import {
   hasMask,
   originOf,
@@ -25,7 +24,7 @@ export function openSecrets(
 
 /**
  * Converts a definition as sent to its stored form. A masked secret keeps the stored value for the same origin.
- * @throws invalid_shape if there are secrets, and no key for them
+ * @throws validation_error if there are secrets, and no key for them
  */
 export function sealDefinition(
   sent: SourceDefinition,
@@ -36,16 +35,11 @@ export function sealDefinition(
   const whole = withDefaults(sent);
   const keepsSecrets = stored !== undefined && originOf(stored.definition) === origin && hasMask(whole);
   const kept = keepsSecrets ? openSecrets(box, origin, stored.secrets) : noSecrets;
-  if (kept === 'unreadable') throw withoutKey(box);
+  if (kept === 'unreadable') {
+    requireSecretBox(box);
+    throw secretsFault('The stored secrets cannot be decrypted with SECRETS_KEY: send them again');
+  }
   const { definition, secrets } = splitSecrets(whole, kept);
   if (!secrets) return { definition, secrets: null };
-  if (!box) throw withoutKey(box);
-  return { definition, secrets: box.seal(JSON.stringify(secrets), origin) };
-}
-
-function withoutKey(box: SecretBox | undefined) {
-  const msg = box
-    ? 'The stored secrets cannot be decrypted with SECRETS_KEY: send them again'
-    : 'Secrets need the setting SECRETS_KEY of the service: ask its operator to set it';
-  return invalidShape([{ type: 'secrets_key', loc: ['body'], msg, input: null }]);
+  return { definition, secrets: requireSecretBox(box).seal(JSON.stringify(secrets), origin) };
 }

@@ -83,7 +83,7 @@ function selectionOf(
     from: from ?? null,
     to: to ?? null,
     // A named message is replayed regardless of its outcome.
-    outcomes: isRange && !delivered ? ['discarded'] : ['delivered', 'discarded'],
+    statuses: isRange && !delivered ? ['discarded'] : ['delivered', 'discarded'],
   };
 }
 
@@ -99,7 +99,7 @@ async function ping(db: Database, id: number): Promise<void> {
   const deadline = Date.now() + pingSeconds * 1000;
   while (Date.now() < deadline) {
     const ended = await findOutcome(db, id, messageId);
-    if (ended?.outcome === 'delivered') {
+    if (ended?.status === 'delivered') {
       printLine(`Webhook ${id} accepted the test event ${messageId}: ${ended.last_result}.`);
       return;
     }
@@ -141,11 +141,11 @@ async function list(db: Database, id: number, { limit, json }: ListOptions): Pro
       delivery.message_id,
       delivery.event_type,
       delivery.happened_at.toISOString(),
-      delivery.outcome.replace('_', ' '),
+      delivery.status.replace('_', ' '),
       String(delivery.attempts),
       delivery.last_result ?? '(none)',
       delivery.next_attempt_at?.toISOString() ?? '(none)',
-      delivery.ended_at?.toISOString() ?? '(none)',
+      delivery.finished_at?.toISOString() ?? '(none)',
     ]),
   ]);
 }

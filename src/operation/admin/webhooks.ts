@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { InvalidArgumentError, type Command } from 'commander';
 import document from '../../../generated/openapi.json';
 import { loadConfig } from '../../config';
@@ -13,6 +12,7 @@ import {
   listEndpoints,
   type EndpointRow,
 } from '../../webhooks/endpoints.repository';
+import { generateWebhookSecret } from '../../webhooks/webhook-secrets';
 import type { EventType } from '../../base/db/outbox';
 import { requirePublicHost } from '../../base/public-address';
 import { endpointIdArgument, partnerNameArgument } from './arguments';
@@ -25,8 +25,6 @@ const eventTypes = (Object.keys(document['x-webhooks']) as EventType[]).filter(
   (type) => type !== 'webhook.ping',
 );
 
-/** Standard Webhooks requires 24 to 64 bytes. */
-const secretBytes = 32;
 const urlCharactersMax = 2_000;
 
 export function addWebhooks(program: Command): void {
@@ -127,7 +125,7 @@ async function create(
   db: Database,
   endpoint: Pick<EndpointRow, 'url' | 'partner_name' | 'event_types'>,
 ): Promise<void> {
-  const secret = `whsec_${randomBytes(secretBytes).toString('base64')}`;
+  const secret = generateWebhookSecret();
   const id = await insertEndpoint(db, { ...endpoint, secret });
   printLine(secret);
   const { partner_name: partner, event_types: types } = endpoint;

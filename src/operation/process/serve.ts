@@ -131,7 +131,7 @@ function openQueuePool(address: DatabaseAddress, cleanups: Cleanup[]): Database 
 function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWork: () => Promise<void> } {
   const { config, log, cleanups, address, db, objectStore, metrics } = prepared;
   const store = { s3: config.s3, dataDir: config.dataDir };
-  const { logLevel, concurrentRuns, shutdownSeconds, webhookPrivateAddresses: privateAddresses } = config;
+  const { logLevel, concurrentRuns, shutdownSeconds } = config;
   metrics?.watchThreads();
   const thread = openEtlThread({ address, store, logLevel, concurrentRuns }, db, log);
   cleanups.push({ what: 'ETL', dispose: () => thread.stop() });
@@ -141,7 +141,9 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
     queue &&
     startWebhookWorker(queue, {
       log,
-      privateAddresses,
+      secretBox: secretBoxOf(config),
+      privateAddresses: config.webhookPrivateAddresses,
+      partnerPrivateAddresses: config.partnerWebhookPrivateAddresses,
       shutdownSeconds,
       observe: metrics?.observeDeliveries,
     });

@@ -226,6 +226,12 @@ async function removeEmptyPartner(trx: Knex.Transaction, partnerId: number): Pro
     if (await trx(table).where('partner_id', partnerId).first('partner_id')) return false;
   }
   const { partnerTables } = await productLayout(trx);
+  // Webhooks that the partner created after the first step.
+  await queryRows(
+    trx,
+    sql`delete from webhook_endpoints using partners
+     where partner_id = ${partnerId} and webhook_endpoints.partner_name = partners.partner_name and webhook_name is not null`,
+  );
   for (const table of [...otherTables, ...partnerTables, 'partners'])
     await trx(table).where('partner_id', partnerId).delete();
   // Its reasons end with it.

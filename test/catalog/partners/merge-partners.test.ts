@@ -55,6 +55,35 @@ describe('merging a partner into another one', () => {
     ]);
   });
 
+  it('moves named webhooks with their secrets, except those whose name the other partner has', async () => {
+    for (const name of [composed, decomposed]) {
+      await load(name, { A: '1' });
+      await service.db.raw(
+        `insert into webhook_endpoints (partner_name, webhook_name, url, sealed_secret)
+         select :name, unnest(array['both', octet_length(:name)::text]), :name, cast(:name as bytea)`,
+        { name },
+      );
+    }
+
+    await merge(decomposed, composed);
+
+    expect(
+      await service
+        .db('webhook_endpoints')
+        .orderBy('webhook_name')
+        .select('partner_name', 'webhook_name', 'url', 'sealed_secret'),
+    ).toEqual(
+      [
+        ['5', composed],
+        ['6', decomposed],
+        ['both', composed],
+      ].map(([webhook_name, url]) => ({
+        ...{ partner_name: composed, webhook_name, url },
+        sealed_secret: Buffer.from(url!),
+      })),
+    );
+  });
+
   it('moves formats, but none whose name the other partner has', async () => {
     for (const name of [composed, decomposed]) {
       await load(name, { A: '1' });

@@ -4,6 +4,7 @@ import { deleteRemovedObjects } from '../../../src/operation/retention/prune';
 import { countPartnerData, removePartner } from '../../../src/operation/retention/remove-partner';
 import { indexBacklog } from '../../../src/catalog/products/search-index';
 import { requestRunOf } from '../../support/requested-runs';
+import { putWebhook } from '../../support/webhook-requests';
 import { insertEndpoint } from '../../../src/webhooks/endpoints.repository';
 import { eventually } from '../../support/harness';
 import { whileReading } from '../../support/runs-in-flight';
@@ -69,6 +70,7 @@ describe('removing a partner', () => {
     await putFormat(service.api, leaving, 'weekly');
     await putSource(service.api, leaving, 'daily', { url: 'https://feeds.acme.example/products.csv' });
     expect((await service.api.post(`${sourcePath(leaving, 'daily')}/fetch`)).status).toBe(202);
+    await putWebhook(service.api, leaving, 'events', { url: 'https://hooks.acme.example/' });
     const bound = await withStoredKey(service, leaving);
     const secret = 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD';
     await insertEndpoint(service.db, {
@@ -105,7 +107,7 @@ describe('removing a partner', () => {
         sources: 1,
         raw_files: 3,
         keys: 1,
-        webhooks: 1,
+        webhooks: 2,
         orders: 1,
       },
       raw_file_bytes: 3 * csv.length + 'D,Mat,1,EUR\n'.length,
@@ -190,6 +192,22 @@ describe('removing a partner', () => {
 
     expect(await service.db('source_fetches')).toEqual([]);
     expect(await service.db('batch_sizes').max('size').first()).toEqual({ max: 1_000 });
+  });
+
+  it('removes a webhook that the partner creates meanwhile', async () => {
+    await service.api.loadFeed(csv, leaving);
+    await service.db.raw(`
+      create function create_webhook() returns trigger language plpgsql as $$
+      begin
+        insert into webhook_endpoints (partner_name, webhook_name, url, sealed_secret)
+        values ('${leaving}', 'late', 'https://hooks.acme.example/', '') on conflict do nothing;
+        return null;
+      end $$;
+      create trigger create_webhook after delete on feeds execute function create_webhook()`);
+
+    await removePartner(service.db, leaving);
+
+    expect(await service.db('webhook_endpoints')).toEqual([]);
   });
 
   it('is rejected while a revert is queued, and changes nothing', async () => {

@@ -30,9 +30,9 @@ const insertEnded = (messageId: string, happenedAt: string, columns = {}) =>
   service.db('webhook_outcomes').insert({
     ...event(messageId, happenedAt),
     attempts: 1,
-    outcome: 'delivered',
+    status: 'delivered',
     last_result: 'HTTP 204',
-    ended_at: '2026-11-20T11:00:00Z',
+    finished_at: '2026-11-20T11:00:00Z',
     ...columns,
   });
 
@@ -47,7 +47,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
 
     it('shows pending deliveries and ended ones, by the time of the event, newest first', async () => {
       await insertEnded('msg_1', '2026-11-20T10:00:00Z', {
-        outcome: 'discarded',
+        status: 'discarded',
         attempts: 9,
         last_result: 'HTTP 500',
       });
@@ -61,7 +61,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
 
       const { body } = await list();
 
-      const shared = { event_type: 'job.completed', next_attempt_at: null, ended_at: null };
+      const shared = { event_type: 'job.completed', next_attempt_at: null, finished_at: null };
       expect(body).toEqual({
         count: 4,
         items: [
@@ -69,7 +69,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
             ...shared,
             message_id: 'msg_4',
             happened_at: '2026-11-20T10:00:03.000Z',
-            outcome: 'in_progress',
+            status: 'in_progress',
             attempts: 1,
             last_result: null,
           },
@@ -77,16 +77,16 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
             ...shared,
             message_id: 'msg_3',
             happened_at: '2026-11-20T10:00:02.000Z',
-            outcome: 'delivered',
+            status: 'delivered',
             attempts: 1,
             last_result: 'HTTP 204',
-            ended_at: '2026-11-20T11:00:00.000Z',
+            finished_at: '2026-11-20T11:00:00.000Z',
           },
           {
             ...shared,
             message_id: 'msg_2',
             happened_at: '2026-11-20T10:00:01.000Z',
-            outcome: 'pending',
+            status: 'pending',
             attempts: 2,
             last_result: 'timeout',
             next_attempt_at: '2027-01-01T00:00:00.000Z',
@@ -95,10 +95,10 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
             ...shared,
             message_id: 'msg_1',
             happened_at: '2026-11-20T10:00:00.000Z',
-            outcome: 'discarded',
+            status: 'discarded',
             attempts: 9,
             last_result: 'HTTP 500',
-            ended_at: '2026-11-20T11:00:00.000Z',
+            finished_at: '2026-11-20T11:00:00.000Z',
           },
         ],
       });
@@ -113,7 +113,7 @@ describe('GET /webhooks/{webhook_id}/deliveries', () => {
         expect.objectContaining({
           event_type: 'feed.uploaded',
           happened_at: aTimestamp,
-          outcome: 'pending',
+          status: 'pending',
           attempts: 0,
         }),
       ]);

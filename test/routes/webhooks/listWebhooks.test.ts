@@ -4,14 +4,16 @@ import { sendTo } from '../../support/webhooks';
 
 const url = 'https://acme.example.org/events';
 const list = (service: TestService, query = '') => service.api.get(`/webhooks${query}`);
-const idsOf = ({ body }: { body: { items: { webhook_id: number }[] } }) =>
-  body.items.map(({ webhook_id }) => webhook_id);
+const idsOf = ({ body }: { body: { items: { webhook_id: string }[] } }) =>
+  body.items.map(({ webhook_id }) => Number(webhook_id));
 
 const unused = {
-  webhook_id: expect.any(Number) as number,
+  webhook_id: expect.stringMatching(/^\d+$/) as string,
+  webhook_name: null,
   url,
   partner_name: null,
   event_types: null,
+  previous_secret_until: null,
   created_at: aTimestamp,
   failures_in_a_row: 0,
   failed_at: null,
@@ -37,7 +39,7 @@ describe('GET /webhooks', () => {
       const failing = await sendTo(service.db, url, { partner_name: 'Acme', event_types: ['job.failed'] });
       const times = {
         failed_at: '2026-11-20T10:00:00.000Z',
-        paused_until: '2026-11-20T10:10:00.000Z',
+        paused_until: '2099-01-01T00:00:00.000Z',
         disabled_at: '2026-11-20T10:05:00.000Z',
       };
       await service
@@ -60,7 +62,7 @@ describe('GET /webhooks', () => {
           {
             ...unused,
             ...times,
-            webhook_id: failing,
+            webhook_id: String(failing),
             partner_name: 'Acme',
             event_types: ['job.failed'],
             failures_in_a_row: 7,

@@ -20,7 +20,7 @@ async function receiver(handle: (socket: Socket) => void): Promise<string> {
 const sendTo = (url: string, signal?: AbortSignal) =>
   send(
     url,
-    'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD',
+    ['whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD'],
     { id: 'msg_1', body: '{}' },
     { privateAddresses: true, signal },
   );
