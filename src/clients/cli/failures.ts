@@ -17,6 +17,7 @@ export const exitCodes = {
 
 export interface FailureDetails {
   status?: number;
+  error_code?: string;
   request_id?: string;
   response?: unknown;
   inspection?: unknown;

@@ -29,7 +29,7 @@ export function countersText(summary: RunSummary, withheldLines: readonly number
   const table = counters.map(
     (counter) => `${counter.padEnd(10)} ${countText(summary[counter]).padStart(13)}`,
   );
-  const isWithheld = summary.withdrawals_withheld || withheldLines.length > 0;
+  const isWithheld = summary.is_withdrawal_withheld || withheldLines.length > 0;
   return linesText(isWithheld ? [...table, '', withheldText(withheldLines)] : table);
 }
 

@@ -153,11 +153,12 @@ function secondsToWait(outcome: ServiceResponse | Error, attempt: number): numbe
   return Math.min(asked > 0 ? asked : 2 ** attempt, pauseSecondsMax);
 }
 
-/** Formats an error response in a line: status, detail and request id. */
+/** Formats an error response in a line: status, code, detail and request id. */
 function refusal(what: string, { status, headers, body }: ServiceResponse): string {
-  const id = headers['x-request-id'];
+  const { 'x-request-id': id, 'x-error-code': code } = headers;
+  const reason = code ? `${status} (${code})` : status;
   return printable(
-    `The service responded to ${what} with ${status}: ${detailOf(body)}${id ? ` (request ${id})` : ''}`,
+    `The service responded to ${what} with ${reason}: ${detailOf(body)}${id ? ` (request ${id})` : ''}`,
   );
 }
 
@@ -177,7 +178,8 @@ function detailOf(body: unknown): string {
 }
 
 function detailsOf({ status, headers, body }: ServiceResponse): FailureDetails {
-  return { status, request_id: headers['x-request-id'], response: body };
+  const { 'x-request-id': requestId, 'x-error-code': code } = headers;
+  return { status, error_code: code, request_id: requestId, response: body };
 }
 
 /** A download is not retried: a part of it may have been written. */

@@ -648,10 +648,11 @@ export const texts = {
   },
   webhooks: {
     title: 'Webhooks',
-    lead: 'Where the service sends events. The operator creates, disables and removes webhooks, with `npm run --silent admin -- webhooks`.',
+    lead: 'Where the service sends events. Partners create webhooks by the API, for their own events; the operator with `npm run --silent admin -- webhooks`.',
     none: 'There is no webhook.',
-    noneWay: 'The operator creates one with `npm run --silent admin -- webhooks create URL`.',
-    number: (id: string | number) => `Webhook ${id}`,
+    noneWay:
+      'A partner creates one with `PUT /partners/…/webhooks/…`, the operator with `npm run --silent admin -- webhooks create URL`.',
+    number: (id: string) => `Webhook ${id}`,
     url: 'Address',
     allPartners: 'All partners',
     events: 'Events',

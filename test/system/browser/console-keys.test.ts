@@ -12,7 +12,10 @@ beforeAll(async () => {
   await service.api.loadFeed('sku,product_name\nA-1,Mine\n', 'Bound');
   await service.api.loadFeed('sku,product_name\nB-1,Theirs\n', 'Other');
   for (const partner of ['Bound', 'Other'])
-    await putSource(service.api, partner, 'export', { url: 'https://feeds.example/a.csv', enabled: false });
+    await putSource(service.api, partner, 'export', {
+      url: 'https://feeds.example/a.csv',
+      is_enabled: false,
+    });
 });
 
 const openWith = async (key: string, path: string) =>

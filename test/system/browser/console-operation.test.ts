@@ -45,11 +45,11 @@ async function insertEvents(): Promise<void> {
   });
   const next = { attempts: 2, last_result: 'HTTP 503', next_attempt_at: new Date(Date.now() + 3_600_000) };
   await service.db('webhook_deliveries').insert({ ...event('waits'), ...next });
-  const ended = { attempts: 1, ended_at: new Date() };
+  const ended = { attempts: 1, finished_at: new Date() };
   const outcome = (name: string, last_result: string) => ({
     ...event(name),
     ...ended,
-    outcome: name,
+    status: name,
     last_result,
   });
   await service
@@ -161,6 +161,6 @@ describe('webhooks', () => {
     const { page } = await open('/webhooks', {}, empty);
 
     await page.getByText('There is no webhook.').waitFor();
-    await page.getByText('The operator creates one with').waitFor();
+    await page.getByText('A partner creates one with').waitFor();
   });
 });

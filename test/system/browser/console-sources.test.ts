@@ -134,7 +134,7 @@ describe('a source', () => {
 
   it('for updates shows the fetched file as an update reads it', async () => {
     server.respond = (_, response) => response.end('sku,price,currency\nZELT-2,189.90,EUR\n');
-    const prices = { url: `${server.url}/prices.csv`, mode: 'update', enabled: false };
+    const prices = { url: `${server.url}/prices.csv`, mode: 'update', is_enabled: false };
     await putSource(service.api, partner, 'prices', prices);
     await fetchNow(service.api, partner, 'prices');
     const { page } = await open(`/partners/${encodeURIComponent(partner)}/sources/prices/test`);

@@ -35,7 +35,7 @@ async function fetchSources(): Promise<void> {
   });
   const columns = { sku: { from: ['sku'] }, product_name: { join: ['brand', 'product_name'], with: ' ' } };
   await service.api.put('/partners/Views/formats/joined', { columns, null_values: ['-'] });
-  const tested = { url: `${feeds.url}/export.csv`, run: false, enabled: false };
+  const tested = { url: `${feeds.url}/export.csv`, run_after_fetch: false, is_enabled: false };
   await putSource(service.api, 'Views', 'tested', tested);
   await putSource(service.api, 'Views', 'failing', {
     url: `${feeds.url}/gone.csv`,
@@ -268,7 +268,7 @@ describe('an address', () => {
       const { feedId: ofName } = await service.api.loadFeed(`${header}N-1,Sock,N&D,,1,EUR,\n`, name);
       const path = `/partners/${encodeURIComponent(name)}`;
       await service.api.put(`${path}/formats/own`, { columns: { sku: { from: ['Nr %'] } } });
-      const definition = { url: 'https://feeds.example/a.csv', run: false, enabled: false };
+      const definition = { url: 'https://feeds.example/a.csv', run_after_fetch: false, is_enabled: false };
       await putSource(service.api, name, 'shop', definition);
       const page = await openView('/feeds');
       const heading = (text: string) => page.getByRole('heading', { name: text, exact: true, level: 1 });

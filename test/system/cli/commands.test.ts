@@ -142,7 +142,7 @@ describe('a rejected upload', () => {
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /400: Invalid CSV file: Missing .*\nHeader 'SKU Code' \(column 1\): rename it to sku\.\nHeader 'name' \(column 2\): rename it to product_name\.\nA format can read it as it is: .*--save.*\n$/,
+      /400 \(missing_columns\): Invalid CSV file: Missing .*\nHeader 'SKU Code' \(column 1\): rename it to sku\.\nHeader 'name' \(column 2\): rename it to product_name\.\nA format can read it as it is: .*--save.*\n$/,
     );
   });
 
@@ -151,7 +151,7 @@ describe('a rejected upload', () => {
     const utf16 = Buffer.from(csv, 'utf16le').toString('latin1');
 
     expect((await feed('upload', path, ...acme)).stderr).toMatch(
-      /400: Only CSV uploads are supported .*\nThis is an Excel workbook: save it as CSV UTF-8\.\n$/,
+      /400 \(not_csv\): Only CSV uploads are supported .*\nThis is an Excel workbook: save it as CSV UTF-8\.\n$/,
     );
     const piped = await runFeedCommand(['upload', '-', ...acme], env, utf16);
     expect(piped.stderr).toMatch(
@@ -168,6 +168,7 @@ describe('a rejected upload', () => {
         message: expect.stringContaining('rename it to sku.'),
         exit_code: 1,
         status: 400,
+        error_code: 'missing_columns',
         request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
         response: { detail: 'Invalid CSV file: Missing required CSV headers: product_name, sku' },
         inspection: expect.objectContaining({ accepted: false, hint: null }),
@@ -187,7 +188,7 @@ describe('a rejected upload', () => {
     });
 
     expect(code).toBe(1);
-    expect(stderr).toMatch(/400: Invalid CSV file: Missing .* \(request \S+\)\n$/);
+    expect(stderr).toMatch(/400 \(missing_columns\): Invalid CSV file: Missing .* \(request \S+\)\n$/);
   });
 });
 
@@ -237,7 +238,10 @@ describe('npm run feed -- issues', () => {
       stdout: 'There are no issues.\n',
     });
     const wrong = await feed('issues', jobId, '--code', 'no_such_code');
-    expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('with 422: code: ') });
+    expect(wrong).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('with 422 (validation_error): code: '),
+    });
   });
 });
 
@@ -263,7 +267,7 @@ describe('npm run feed -- rejects', () => {
     const { code, stderr } = await feed('rejects', waiting, '--output', output);
 
     expect(code).toBe(1);
-    expect(stderr).toContain(`with 409: Job ${waiting} has no finished run.`);
+    expect(stderr).toContain(`with 409 (no_finished_run): Job ${waiting} has no finished run.`);
     expect(readFileSync(output, 'utf8')).toBe('mine');
   });
 
@@ -691,7 +695,9 @@ describe('npm run feed', () => {
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      new RegExp(`^The service responded to ${what} with 404: Job (JV99999 )?not found \\(request .*\\)\n$`),
+      new RegExp(
+        `^The service responded to ${what} with 404 \\(job_not_found\\): Job (JV99999 )?not found \\(request .*\\)\n$`,
+      ),
     );
   });
 

@@ -161,11 +161,13 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /\nThe service responded to the upload with 400: Invalid CSV file: Missing required CSV headers: product_name, sku \(request [0-9a-f-]{36}\)\nHeader 'name' \(column 1\): rename it to product_name\.\n$/,
+      /\nThe service responded to the upload with 400 \(missing_columns\): Invalid CSV file: Missing required CSV headers: product_name, sku \(request [0-9a-f-]{36}\)\nHeader 'name' \(column 1\): rename it to product_name\.\n$/,
     );
     const blank = await runFeedCommand(['upload', writeFeed(csv), '--partner', ' '], settingsOf(service));
     expect(blank.code).toBe(1);
-    expect(blank.stderr).toContain('422: partner_name: String should have at least 1 character (request ');
+    expect(blank.stderr).toContain(
+      '422 (validation_error): partner_name: String should have at least 1 character (request ',
+    );
   });
 
   it.concurrent('exits with 1 and the reason when the run fails', async () => {
@@ -193,7 +195,7 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
     expect(stderr).toMatch(
-      /^The service responded to the upload with 401: Invalid or missing API key \(request /,
+      /^The service responded to the upload with 401 \(unauthorized\): Invalid or missing API key \(request /,
     );
     expect(stderr).not.toContain('no-such-key');
   });
@@ -375,6 +377,6 @@ describe('npm run feed while a run is in progress', () => {
     await held.release();
     const late = await runFeedCommand(['cancel', jobId], env);
     expect(late).toMatchObject({ code: 1, stdout: '' });
-    expect(late.stderr).toContain(`409: Job ${jobId} has no run to cancel. (request `);
+    expect(late.stderr).toContain(`409 (no_run_to_cancel): Job ${jobId} has no run to cancel. (request `);
   });
 });

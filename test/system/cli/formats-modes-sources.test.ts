@@ -52,7 +52,10 @@ describe('npm run feed -- formats', () => {
       0,
       'Format weekly of partner Acme Outdoor is deleted.\n',
     ]);
-    expect([gone.code, gone.stderr]).toEqual([1, expect.stringContaining('with 404: Format not found.')]);
+    expect([gone.code, gone.stderr]).toEqual([
+      1,
+      expect.stringContaining('with 404 (format_not_found): Format not found.'),
+    ]);
   });
 
   it('shows a built-in format, which can be saved under another name', async () => {

@@ -41,7 +41,7 @@ export function draftOf(partner: string, source?: Schemas['Source']): SourceDraf
     mode: definition?.mode ?? 'upsert',
     collection: definition?.collection ?? '',
     percent: definition?.max_withdrawn_percent?.toString() ?? '',
-    run: definition?.run ?? true,
+    run: definition?.run_after_fetch ?? true,
     isScheduled: source === undefined || Boolean(schedule),
     cron: schedule?.cron ?? '30 5 * * *',
     timeZone: schedule?.time_zone ?? readerTimeZone,
@@ -49,7 +49,7 @@ export function draftOf(partner: string, source?: Schemas['Source']): SourceDraf
     headers: Object.entries(definition?.headers ?? {}).map(([name, value]) => ({ name, value })),
     username: auth?.username ?? '',
     password: auth?.password ?? '',
-    isEnabled: definition?.enabled ?? true,
+    isEnabled: definition?.is_enabled ?? true,
   };
 }
 
@@ -72,12 +72,12 @@ export function definitionOf(
     mode,
     collection: draft.collection.trim() || null,
     max_withdrawn_percent: mode === 'replace' && percent.trim() !== '' ? Number(percent) : null,
-    run,
+    run_after_fetch: run,
     schedule: draft.isScheduled ? { cron: cron.trim(), time_zone: timeZone.trim() } : null,
     stale_after_days: draft.staleDays.trim() === '' ? null : Number(draft.staleDays),
     headers: Object.fromEntries(headers.map(({ name, value }) => [name.trim(), value])),
     basic_auth: username ? { username, password } : null,
-    enabled: draft.isEnabled,
+    is_enabled: draft.isEnabled,
   };
 }
 

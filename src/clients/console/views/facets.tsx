@@ -43,7 +43,7 @@ function Facet({ field }: { field: FacetField }) {
         client.GET('/products/facets', { params: { query: JSON.parse(query) as { field: FacetField } } }),
       ),
   });
-  const values = facets.data?.values.slice(0, shownMax) ?? [];
+  const values = facets.data?.items.slice(0, shownMax) ?? [];
   if (values.length === 0) return null;
   return (
     <section className="facet">

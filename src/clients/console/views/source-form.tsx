@@ -77,7 +77,7 @@ function SourceForm({ partner: given, source }: Options) {
   const send = (isTest: boolean) => {
     const definition = definitionOf(draft, stored);
     // A test stores the file, and loads nothing.
-    const tested = { ...definition, run: false, enabled: false };
+    const tested = { ...definition, run_after_fetch: false, is_enabled: false };
     save.mutate(
       { path: pathOf(draft), definition: isTest ? tested : definition },
       {

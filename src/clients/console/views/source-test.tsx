@@ -91,12 +91,12 @@ function SwitchOn({ source }: { source: Schemas['Source'] }) {
   const wishes = useWishes();
   const save = useSaveSource();
   const { definition } = source;
-  const isTested = !definition.run && !definition.enabled;
+  const isTested = !definition.run_after_fetch && !definition.is_enabled;
   const wish = (name: string, current: boolean) =>
     (read(name) || (isTested || current ? 'yes' : 'no')) === 'yes';
-  const run = wish('run', definition.run);
-  const isEnabled = wish('enabled', definition.enabled);
-  const isOn = (definition.run || !run) && (definition.enabled || !isEnabled);
+  const run = wish('run', definition.run_after_fetch);
+  const isEnabled = wish('enabled', definition.is_enabled);
+  const isOn = (definition.run_after_fetch || !run) && (definition.is_enabled || !isEnabled);
   if (isOn) return null;
   const { schedule } = definition;
   return (
@@ -118,7 +118,10 @@ function SwitchOn({ source }: { source: Schemas['Source'] }) {
           isDisabled={save.isPending}
           onPress={() =>
             save.mutate(
-              { path: pathOf(source), definition: { ...definition, run, enabled: isEnabled } },
+              {
+                path: pathOf(source),
+                definition: { ...definition, run_after_fetch: run, is_enabled: isEnabled },
+              },
               { onSuccess: (saved) => navigate(addressOfSource(saved)) },
             )
           }

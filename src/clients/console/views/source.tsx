@@ -57,7 +57,7 @@ export function SourceView({ path }: { path: SourcePath }) {
             <What source={source.data} hasFile={!isInProgress(last.data) && Boolean(last.data?.feed_id)} />
             <Card title={texts.schedule.next}>
               <NextTimes
-                schedule={source.data.definition.enabled ? source.data.definition.schedule : null}
+                schedule={source.data.definition.is_enabled ? source.data.definition.schedule : null}
                 first={source.data.next_fetch_at}
               />
             </Card>
@@ -100,7 +100,7 @@ function Failing({ source, reason }: { source: Schemas['Source']; reason?: strin
 }
 
 function What({ source, hasFile }: { source: Schemas['Source']; hasFile: boolean }) {
-  const { format, mode, collection, max_withdrawn_percent, run, schedule, headers, basic_auth } =
+  const { format, mode, collection, max_withdrawn_percent, run_after_fetch, schedule, headers, basic_auth } =
     source.definition;
   const secrets = [
     ...Object.keys(headers ?? {}),
@@ -116,11 +116,11 @@ function What({ source, hasFile }: { source: Schemas['Source']; hasFile: boolean
           [
             texts.sources.percent,
             mode === 'replace' &&
-              (max_withdrawn_percent === null
+              (max_withdrawn_percent == null
                 ? texts.sources.usualLimit
                 : percent(max_withdrawn_percent / 100)),
           ],
-          [texts.sources.after, run ? texts.sources.runs : texts.sources.stores],
+          [texts.sources.after, run_after_fetch ? texts.sources.runs : texts.sources.stores],
           [
             texts.schedule.title,
             schedule

@@ -81,7 +81,7 @@ function NoSource({ partner }: { partner: string }) {
 function SourceRow({ source, isOfPartner }: { source: Schemas['Source']; isOfPartner?: boolean }) {
   const { partner_name, source_name, definition, state, next_fetch_at } = source;
   const last = useLastFetch({ partner_name, source_name }, false);
-  const isScheduled = definition.enabled && definition.schedule;
+  const isScheduled = definition.is_enabled && definition.schedule;
   return (
     <tr>
       <th scope="row">

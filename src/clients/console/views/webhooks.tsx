@@ -123,7 +123,7 @@ function State({ webhook }: { webhook: Webhook }) {
 export function DeliveriesView({ webhookId }: { webhookId: string }) {
   const webhook = useWebhooks()
     .data?.pages.flatMap(({ items }) => items)
-    .find(({ webhook_id }) => String(webhook_id) === webhookId);
+    .find(({ webhook_id }) => webhook_id === webhookId);
   return (
     <PageView title={texts.webhooks.number(webhookId)}>
       {webhook && (
@@ -140,7 +140,7 @@ export function DeliveriesView({ webhookId }: { webhookId: string }) {
 }
 
 const everyMilliseconds = 5_000;
-const isOpen = ({ ended_at }: Schemas['WebhookDelivery']) => ended_at === null;
+const isOpen = ({ finished_at }: Schemas['WebhookDelivery']) => finished_at === null;
 
 function Deliveries({ webhookId }: { webhookId: string }) {
   const list = usePages(
@@ -183,7 +183,7 @@ function Deliveries({ webhookId }: { webhookId: string }) {
             <td>
               <Value>{delivery.last_result}</Value>
             </td>
-            <td className="time">{time(delivery.ended_at)}</td>
+            <td className="time">{time(delivery.finished_at)}</td>
           </tr>
         ))}
       </DataTable>
@@ -192,11 +192,11 @@ function Deliveries({ webhookId }: { webhookId: string }) {
   );
 }
 
-function Outcome({ delivery: { outcome, next_attempt_at } }: { delivery: Schemas['WebhookDelivery'] }) {
+function Outcome({ delivery: { status, next_attempt_at } }: { delivery: Schemas['WebhookDelivery'] }) {
   const kinds: Record<string, string> = { delivered: 'good', discarded: 'bad' };
   return (
     <>
-      <span className={`badge ${kinds[outcome] ?? 'watch'}`}>{texts.webhooks.outcomes[outcome]}</span>
+      <span className={`badge ${kinds[status] ?? 'watch'}`}>{texts.webhooks.outcomes[status]}</span>
       {next_attempt_at && <p className="muted">{texts.webhooks.next(time(next_attempt_at))}</p>}
     </>
   );

@@ -120,7 +120,7 @@ skipped                1
   });
 
   it('explains why no product is withdrawn', () => {
-    const summary = { ...job.summary!, withdrawals_withheld: true };
+    const summary = { ...job.summary!, is_withdrawal_withheld: true };
 
     expect(jobReport({ ...job, summary })).toMatch(
       /\nskipped +1\n\nNo product is withdrawn, because rows cannot be split into cells and may name any product\.\n$/,
