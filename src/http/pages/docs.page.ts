@@ -11,8 +11,9 @@ export const contentSecurityPolicy = [
 ].join('; ');
 
 /**
- * Starts Swagger UI. Addresses are relative, for proxies that add a path prefix. Swagger UI would fill optional fields
- * with their examples (cursor and all filters), and find nothing: these examples are shown beside the field.
+ * Starts Swagger UI with the 3.1 document, whose events it shows. Addresses are relative, for proxies that add a path prefix.
+ * Swagger UI would fill optional fields with their examples (cursor and all filters), and find nothing: these examples are shown
+ * beside the field.
  */
 export const initializer = `const methods = ['get', 'put', 'post', 'patch', 'delete'];
 
@@ -39,7 +40,7 @@ const optionalFieldsStartEmpty = {
 
 window.addEventListener('load', () => {
   window.SwaggerUIBundle({
-    url: 'openapi.json',
+    url: 'openapi-3.1.json',
     dom_id: '#swagger-ui',
     plugins: [optionalFieldsStartEmpty],
     deepLinking: true,

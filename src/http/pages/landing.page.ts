@@ -42,7 +42,8 @@ export function renderLanding(styles: string): string {
       <div class="columns">
         <section class="card">
           <h2>Errors</h2>
-          <p>A refused request says what to do in <code>detail</code>; a 422 lists every fault with its place.</p>
+          <p>A refused request says what to do in <code>detail</code>; a 422 lists every fault with its place.
+          For programs, the header <code>x-error-code</code> names the reason.</p>
           <ul>
             <li><code>401</code>: the <code>x-api-key</code> header is missing or unknown.</li>
             <li><code>403</code>: the key is read-only, or of another partner.</li>

@@ -5,6 +5,7 @@ import document from '../../../generated/openapi.json';
 import { consoleDepthMax, renderShell } from './console.page';
 import { initializer, renderPage } from './docs.page';
 import { renderLanding } from './landing.page';
+import { toOpenApi31 } from './openapi-31';
 import { hashedPath, pagePaths, type ContentCoding } from './pages';
 
 /** Makes the pages: landing page, console, the document, and a page that shows it. @returns contents by path in the folder */
@@ -34,6 +35,7 @@ function makePages(): Map<string, Buffer> {
   for (const [name, content] of Object.entries(swagger)) files.set(`/docs/${name}`, content);
   files.set('/openapi.yaml', contentOf('#spec/openapi.yaml'));
   files.set('/openapi.json', Buffer.from(JSON.stringify(document)));
+  files.set('/openapi-3.1.json', Buffer.from(JSON.stringify(toOpenApi31(document))));
   files.set('/docs.html', Buffer.from(renderPage({ styles, script, initializer: starter })));
   files.set('/index.html', Buffer.from(renderLanding(console.styles)));
   for (let depth = 0; depth <= consoleDepthMax; depth++)

@@ -18,6 +18,7 @@ const pages: [path: string, ownHeaders: Record<string, string>][] = [
   ['/console', { ...revalidated, 'content-security-policy': contentSecurityPolicy }],
   ['/openapi.yaml', revalidated],
   ['/openapi.json', revalidated],
+  ['/openapi-3.1.json', revalidated],
   ['/docs', { ...revalidated, 'content-security-policy': contentSecurityPolicy }],
   ['/docs/swagger-ui.css', revalidated],
   ['/docs/swagger-ui-bundle.js', revalidated],
@@ -353,6 +354,33 @@ describe('GET /openapi.json', () => {
   describeNotModified('/openapi.json', () => service);
 });
 
+describe('GET /openapi-3.1.json', () => {
+  describe('200', () => {
+    it('is the document in OpenAPI 3.1, with events and null as a type; no key is needed', async () => {
+      const { status, headers, body } = await service.api.withKey(undefined).get('/openapi-3.1.json');
+
+      expect(status).toBe(200);
+      expect(headers.get('content-type')).toBe('application/json');
+      const { openapi, webhooks, components, ...same } = body as typeof document & { webhooks: object };
+      const { openapi: _version, 'x-webhooks': events, components: _schemas, ...rest } = document;
+      expect(openapi).toBe('3.1.0');
+      expect(webhooks).toEqual(events);
+      expect(same).toEqual(rest);
+      expect(components.schemas.Product.properties.brand.type).toEqual(['string', 'null']);
+      expect(JSON.stringify(body)).not.toContain('"nullable"');
+    });
+
+    it('has its SHA-256 as a strong ETag, and must be revalidated', async () => {
+      const { headers, text } = await get('/openapi-3.1.json');
+
+      expect(headers.etag).toBe(`"${createHash('sha256').update(text).digest('hex')}"`);
+      expect(headers['cache-control']).toBe('no-cache');
+    });
+  });
+
+  describeNotModified('/openapi-3.1.json', () => service);
+});
+
 describe('GET /docs', () => {
   let page: string;
   beforeAll(async () => {
@@ -429,7 +457,7 @@ describe('GET /docs/initializer.js', () => {
 
       expect(status).toBe(200);
       expect(headers.get('content-type')).toBe('text/javascript; charset=utf-8');
-      expect(body).toContain("url: 'openapi.json'");
+      expect(body).toContain("url: 'openapi-3.1.json'");
       expect(body).toContain('validatorUrl: null');
       expect(body).not.toMatch(/https?:/);
     });

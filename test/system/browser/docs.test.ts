@@ -1,4 +1,5 @@
 import type { BrowserContext, Page } from 'playwright-core';
+import document from '../../../generated/openapi.json';
 import { openPage, startBrowser, type OpenPage } from '../../support/browser';
 import { operations } from '../../support/contract';
 import { startUsedService, type ServiceProcess } from '../../support/process';
@@ -41,7 +42,7 @@ async function execute(page: Page, id: string): Promise<{ url: string; status: s
 }
 
 describe('GET /docs in a browser', () => {
-  it('shows every operation, and sends requests with the entered key, to this service only', async () => {
+  it('shows every operation and event, and sends requests with the entered key, to this service only', async () => {
     const { page, requested, complaints } = await openDocs();
 
     const shown = await page.locator('.opblock-summary').evaluateAll((rows) =>
@@ -50,7 +51,16 @@ describe('GET /docs in a browser', () => {
         return `${text('.opblock-summary-method')} ${text('.opblock-summary-path')}`;
       }),
     );
-    expect(shown.sort()).toEqual(operations.map(({ title }) => title).sort());
+    const events = Object.keys(document['x-webhooks']);
+    expect(shown.sort()).toEqual(
+      [...operations.map(({ title }) => title), ...events.map((event) => `POST ${event}`)].sort(),
+    );
+    const event = page.locator('.opblock', { hasText: 'feed.uploaded' });
+    await event.locator('.opblock-summary-control').click();
+    expect(await event.locator('.body-param__example, .highlight-code').first().innerText()).toContain(
+      '"FD00001"',
+    );
+    expect(await event.locator('button.execute').count()).toBe(0);
     // Each operation is executed once: its response stays on the page.
     expect(await execute(page, 'Partners-listPartners')).toMatchObject({
       status: '401',
