@@ -36,11 +36,14 @@ import type { SecretBox } from './base/secret-box';
 import { concurrentDownloadsMax, TransferLimit } from './base/concurrency/transfer-limit';
 import type { ObjectStore } from './base/storage/object-store';
 import { concurrentRejectsMax } from './runs/execution/rejects';
+import { partnerWebhookOperations } from './webhooks/partner-webhooks.handlers';
 import { webhookOperations } from './webhooks/webhooks.handlers';
 
 interface AppDependencies {
   config: Pick<Config, 'uploadBytesMax' | 'defaultCurrency' | 'servicePages' | 'concurrentUploads'> & {
     rateLimit?: RateLimit;
+    /** Default: false. */
+    partnerWebhookPrivateAddresses?: boolean;
   };
   authenticate: Authenticate;
   address: DatabaseAddress;
@@ -51,7 +54,7 @@ interface AppDependencies {
   claims: Database;
   objectStore: ObjectStore;
   runWorker: RunWorker;
-  /** Encrypts the secrets of sources; absent: no source can have any. */
+  /** Encrypts the secrets of sources and of webhooks of partners; absent: there can be none. */
   secretBox?: SecretBox;
   /** Maximum concurrent downloads of raw files and of products; default: `concurrentDownloadsMax`. */
   concurrentDownloads?: number;
@@ -125,6 +128,10 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...provenanceOperations(db, objectStore),
     ...analyticsOperations(reads),
     ...webhookOperations(db),
+    ...partnerWebhookOperations(db, {
+      secretBox,
+      privateAddresses: config.partnerWebhookPrivateAddresses ?? false,
+    }),
     ...healthOperations(address),
   };
   const pages = config.servicePages ? openPages() : undefined;

@@ -23,7 +23,7 @@ export async function serveFiles(files: readonly FeedFile[]): Promise<{ url: str
 export async function fetchFile(client: Client, what: string, url: string): Promise<void> {
   for (const format of [null, 'standard']) {
     const path = `/partners/${encodeURIComponent(`Fetched ${what}`)}/sources/${format ?? 'none'}`;
-    const definition = { url, format, run: false };
+    const definition = { url, format, run_after_fetch: false };
     const headers = { 'content-type': 'application/json' };
     await client.send('PUT', path, { headers, body: JSON.stringify(definition) });
     const fetched = await fetchNow(client, path);

@@ -28,7 +28,7 @@ export function toListBody<T, I>({ items, nextCursor }: Page<T>, toItem: (item: 
   return { count: items.length, items: items.map((item) => toItem(item)), next_cursor: nextCursor };
 }
 
-/** Requires a cursor that can be the name of an entry. @throws invalid_query */
+/** Requires a cursor that can be the name of an entry. @throws invalid_cursor */
 export function requireNameCursor(cursor: unknown): void {
   if (cursor !== undefined && (typeof cursor !== 'string' || cursor.includes('\0'))) throw invalidCursor();
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { requireWriteAccess, type Authenticate } from '../base/caller';
 import {
   invalidShape,
-  malformedRequest,
+  malformedPath,
   methodNotAllowed,
   routeNotFound,
   unauthorized,
@@ -89,7 +89,7 @@ export function limitRateOfKey(countRequest: CountRequest): Middleware {
   };
 }
 
-/** Reads a JSON body; the handler of the operation reads a form. @throws unsupported_media_type, too_large, malformed_request */
+/** Reads a JSON body; the handler of the operation reads a form. @throws unsupported_media_type, body_too_large, malformed_json */
 export const readBody: Middleware = async (request, response, next) => {
   const { exchange } = response.locals;
   const { body } = exchange.operation;
@@ -108,7 +108,7 @@ export const readBody: Middleware = async (request, response, next) => {
   next();
 };
 
-/** Checks the request by the operation's check, the document, and the operation's rule. @throws malformed_request, invalid_query, invalid_shape */
+/** Checks the request by the operation's check, the document, and the operation's rule. @throws errors of the check; validation_error */
 export function checkShape(openApi: OpenApi): Middleware {
   return async (request, response, next) => {
     const { exchange } = response.locals;
@@ -156,12 +156,12 @@ export function callOperation(openApi: OpenApi, verifyResponses: boolean): Middl
   };
 }
 
-/** @throws malformed_request when the path cannot be decoded */
+/** @throws malformed_path when the path cannot be decoded */
 function pathParameters(openApi: OpenApi, request: SentRequest): Record<string, string> {
   try {
     return openApi.pathParameters(request);
   } catch (error) {
-    throw malformedRequest('Malformed request path.', error);
+    throw malformedPath(error);
   }
 }
 

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Caller } from '../base/caller';
+import type { ErrorCode } from '../base/errors';
 import type { Log } from '../base/log';
 import type { OperationId } from './contract/contract';
 import { asServiceError } from './reply/error-response';
@@ -27,7 +28,7 @@ export const requestLogFields = {
   path: 'Path without the query. Segments other than words of the contract and identifiers show as `*`.',
   status: 'Status of the response, also of one that was not sent completely.',
   outcome: 'One of the outcomes below.',
-  error: 'Why the request was refused: an error code, `route_not_found`, `malformed_http`, …',
+  error_code: 'Why the request was refused: the `x-error-code` of the response.',
   duration_ms: 'Milliseconds from the headers of the request to the end of the response.',
   bytes_in:
     'Bytes received on the connection since the previous request, headers included. Pipelined requests share them.',
@@ -52,7 +53,7 @@ export interface RequestRecord {
 export interface HttpRefusal {
   requestId: string;
   status: number;
-  error: string;
+  errorCode: ErrorCode;
   /** `aborted`: the client has closed its side of the connection during the request. */
   outcome: 'refused' | 'aborted';
 }
@@ -81,7 +82,7 @@ interface Line {
 interface HttpOutcome {
   status: number;
   outcome: RequestOutcome;
-  error?: string;
+  errorCode?: ErrorCode;
 }
 
 interface Connection {
@@ -93,11 +94,6 @@ interface Connection {
   readonly open: (() => void)[];
   refusal?: HttpRefusal;
 }
-
-/** Errors of replies that were not thrown. */
-const statusCodeNames: Record<number, string> = {
-  416: 'range_not_satisfiable',
-};
 
 /** Longer paths are truncated; no path of the contract has more segments. */
 const segmentsMax = 8;
@@ -168,7 +164,7 @@ export class RequestLog {
   private write(
     socket: Socket,
     connection: Connection,
-    { status, outcome, error }: HttpOutcome,
+    { status, outcome, errorCode }: HttpOutcome,
     { requestId, operation, key, method, path, milliseconds }: Line,
   ): void {
     const bytesIn = socket.bytesRead - connection.bytesRead;
@@ -184,7 +180,7 @@ export class RequestLog {
         path,
         status,
         outcome,
-        error,
+        error_code: errorCode,
         duration_ms: milliseconds && Math.round(milliseconds),
         bytes_in: bytesIn,
         bytes_out: bytesOut,
@@ -226,6 +222,6 @@ function outcomeOf(
   if (truncated) return { status, outcome: 'truncated' };
   if (!isSent) return { status, outcome: 'aborted' };
   if (status < 400) return { status, outcome: 'ok' };
-  if (status === 500) return { status, outcome: 'failed' };
-  return { status, outcome: 'refused', error: asServiceError(error)?.code ?? statusCodeNames[status] };
+  if (status === 500) return { status, outcome: 'failed', errorCode: 'internal_error' };
+  return { status, outcome: 'refused', errorCode: asServiceError(error)?.code };
 }

@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Express, Request, Response } from 'express';
-import { requestTimedOut } from '../base/errors';
+import { requestTimedOut, type ErrorCode } from '../base/errors';
 import { noteExpectation } from './body/request-body';
 import { requestIdOf, securityHeaders } from './reply/common-headers';
 import { messagesOf } from './messages';
@@ -35,39 +35,39 @@ export const responseIdleMillisecondsMax = 15 * 60_000;
  */
 export const keepAliveMilliseconds = 65_000;
 
-/** A rejection before routing; `error` is for the log. */
+/** A rejection before routing. */
 interface Problem {
   status: number;
-  error: string;
+  errorCode: ErrorCode;
   outcome: HttpRefusal['outcome'];
   detail: string;
 }
 
 const malformed: Problem = {
   status: 400,
-  error: 'malformed_http',
+  errorCode: 'malformed_http',
   outcome: 'refused',
   detail: 'Malformed HTTP request.',
 };
 const unknownCoding: Problem = {
   status: 501,
-  error: 'unknown_transfer_coding',
+  errorCode: 'unknown_transfer_coding',
   outcome: 'refused',
   detail: 'Unknown transfer coding: use chunked alone.',
 };
 const headerTooLarge: Problem = {
   status: 431,
-  error: 'header_too_large',
+  errorCode: 'header_too_large',
   outcome: 'refused',
   detail: 'Request header is too large.',
 };
 /** By Node's error codes; any other is malformed HTTP. */
 const problems: Record<string, Problem> = {
-  HPE_INVALID_EOF_STATE: { ...malformed, error: 'incomplete_request', outcome: 'aborted' },
+  HPE_INVALID_EOF_STATE: { ...malformed, errorCode: 'incomplete_request', outcome: 'aborted' },
   HPE_HEADER_OVERFLOW: headerTooLarge,
   ERR_HTTP_REQUEST_TIMEOUT: {
     status: 408,
-    error: 'request_timeout',
+    errorCode: 'request_timeout',
     outcome: 'refused',
     detail: requestTimedOut().message,
   },
@@ -105,8 +105,8 @@ export function createHttpServer(
       if (!socket.writable) return;
       const requestId = requestIdOf({});
       socket.end(refusalText(problem, requestId));
-      const { status, error, outcome } = problem;
-      onRefusal(socket, { requestId, status, error, outcome });
+      const { status, errorCode, outcome } = problem;
+      onRefusal(socket, { requestId, status, errorCode, outcome });
     });
   };
   const listener: RequestListener = (request, response) => {
@@ -210,7 +210,7 @@ function countHosts(rawHeaders: string[]): number {
     .length;
 }
 
-function refusalText({ status, detail }: Problem, requestId: string): string {
+function refusalText({ status, errorCode, detail }: Problem, requestId: string): string {
   const body = JSON.stringify({ detail });
   const headers = {
     Connection: 'close',
@@ -218,6 +218,7 @@ function refusalText({ status, detail }: Problem, requestId: string): string {
     'Content-Length': Buffer.byteLength(body),
     ...securityHeaders,
     'x-request-id': requestId,
+    'x-error-code': errorCode,
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`;

@@ -16,7 +16,8 @@ import {
 import {
   revertConflicts,
   runAlreadyReverted,
-  runNotCompleted,
+  nothingToRevert,
+  runNotEnded,
   runNotKept,
   unavailable,
 } from '../base/errors';
@@ -48,7 +49,7 @@ export interface RevertPlan {
 
 /**
  * Plans a revert (dry run). Changes nothing and waits for no lock.
- * @throws job_to_run_not_found, run_not_found, invalid_query, run_not_completed, run_already_reverted, run_not_kept
+ * @throws job_not_found, run_not_found, invalid_cursor, run_not_ended, nothing_to_revert, run_already_reverted, run_not_kept
  */
 export async function planRevert(
   db: Database,
@@ -92,7 +93,7 @@ async function listConflicts(
 
 /**
  * Requests the revert of a run and waits for its end. A repeated request joins a revert that is queued or in progress.
- * @throws job_to_run_not_found, run_not_found, run_not_completed, run_not_kept, revert_conflicts; as `runHere`
+ * @throws job_not_found, run_not_found, run_not_ended, nothing_to_revert, run_not_kept, revert_conflicts; as `runHere`
  */
 export async function revertRun(
   services: RunServices,
@@ -144,14 +145,12 @@ async function prepareRevert(db: Database, asked: AskedRevert): Promise<RunTarge
   return { ...target, reverts: { run: revertsRun, skipsConflicts }, requestedBy, requestId };
 }
 
-/** @throws run_not_completed */
+/** @throws nothing_to_revert, run_not_ended */
 function checkCompleted({ id }: AskedRevert, { run, status }: JobRunRow): void {
   if (status === 'failed' || status === 'cancelled') {
-    const what = status === 'failed' ? 'failed' : 'was cancelled';
-    throw runNotCompleted(`Run ${run} of job ${id} ${what} and changed nothing: there is nothing to revert.`);
+    throw nothingToRevert(id, run, status === 'failed' ? 'failed' : 'was cancelled');
   }
-  if (status !== 'completed')
-    throw runNotCompleted(`Run ${run} of job ${id} has not ended: wait for its end.`);
+  if (status !== 'completed') throw runNotEnded(id, run);
 }
 
 /**

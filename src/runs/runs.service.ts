@@ -47,7 +47,7 @@ export interface WaitingClient {
  * Requests a run, and waits for its end.
  *
  * It runs in this process as soon as a slot is free, unless another process claims it first.
- * @throws job_already_running, job_already_waiting, run_already_reverted, run_cancelled, unauthorized, unavailable
+ * @throws job_already_running, job_already_queued, run_already_reverted, run_cancelled, unauthorized, unavailable
  */
 export async function runHere(
   { db, changes, worker }: RunServices,
@@ -87,7 +87,7 @@ export function hasRunEnded(run: JobRunRow): boolean {
 
 /**
  * Enqueues a run without waiting for a slot. A queued run keeps its position.
- * @throws job_already_running, job_already_waiting, run_already_reverted
+ * @throws job_already_running, job_already_queued, run_already_reverted
  */
 export async function queueRun({ db, worker }: RunServices, target: RunTarget): Promise<RequestedRun> {
   const requested = await inTransaction(db, 'request', (trx) => requestRun(trx, target, queuedRunAttempts));
@@ -97,7 +97,7 @@ export async function queueRun({ db, worker }: RunServices, target: RunTarget): 
 
 /**
  * Gets the target of a load.
- * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed; invalid_shape for a limit of withdrawals in a mode without them
+ * @throws job_not_found, not_a_validation_job, raw_file_removed; validation_error for a limit of withdrawals in a mode without them
  */
 export async function getPermittedTarget(
   db: Database,
@@ -113,7 +113,7 @@ export async function getPermittedTarget(
   throw invalidShape([{ type: 'not_replace', loc, msg, input: String(maxWithdrawn) }]);
 }
 
-/** @throws job_to_run_not_found, not_a_validation_job, raw_file_removed */
+/** @throws job_not_found, not_a_validation_job, raw_file_removed */
 async function getRunTarget(db: Database, id: string, scope: PartnerScope): Promise<RunTarget> {
   const jobId = parseId('JV', id);
   const target = jobId === undefined ? null : await findRunTarget(db, jobId, scope);
@@ -140,7 +140,7 @@ export interface JobPlan {
  * Plans a run of a validation job (dry run).
  * @param page - `limit` changes after `cursor`, the `nextCursor` of the previous page
  * @param request - permissions of the run
- * @throws job_to_run_not_found, not_a_validation_job, raw_file_removed, invalid_query, invalid_shape, unavailable
+ * @throws job_not_found, not_a_validation_job, raw_file_removed, invalid_cursor, validation_error, unavailable
  */
 export async function planJob(
   { db, worker }: Pick<RunServices, 'db' | 'worker'>,
@@ -171,7 +171,7 @@ function formatChangePosition({ afterRow, afterProduct }: ChangePosition): strin
   return afterProduct === undefined ? String(afterRow) : `${afterRow}-${formatId('PR', afterProduct)}`;
 }
 
-/** Parses a cursor of a plan. @throws invalid_query */
+/** Parses a cursor of a plan. @throws invalid_cursor */
 export function parseChangePosition(cursor: unknown): ChangePosition {
   const [, row, product] = (typeof cursor === 'string' && /^(\d{1,9})-(PR\d+)$/.exec(cursor)) || [];
   if (row === undefined) return { afterRow: parsePosition(cursor) };

@@ -38,7 +38,7 @@ export async function findUploadFormat(
   return formatName === null ? { format: null } : { error: unknownFormat('body', formatName) };
 }
 
-/** Gets the format that a query names. @throws invalid_shape when there is none */
+/** Gets the format that a query names. @throws validation_error when there is none */
 export async function getFormatOfQuery(
   db: Database,
   formatName: string,

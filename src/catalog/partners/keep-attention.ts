@@ -122,7 +122,7 @@ const failingSql = sql`
     where source_fetches.source_id = sources.source_id and status in ('completed', 'unchanged', 'failed')
     order by fetch_number desc limit 1
   ) as last on true
-  where definition ->> 'enabled' = 'true'
+  where definition ->> 'is_enabled' = 'true'
     and (failures_in_a_row >= ${raw(failingAfter)} or (failures_in_a_row > 0 and last.status = 'failed'))`;
 
 /** A run that has completed since ends the staleness before the next check does. */

@@ -21,7 +21,7 @@ interface AskedTime {
 
 /**
  * Reads at a moment. A replica serves it if it was up to date at that moment.
- * @throws invalid_shape for a moment in the future
+ * @throws validation_error for a moment in the future
  */
 function readAt<T>(
   reads: Reads,
@@ -33,7 +33,7 @@ function readAt<T>(
   return reads(Math.min(ageSecondsMax, ageSeconds), (db) => read(db, at));
 }
 
-/** @throws invalid_shape */
+/** @throws validation_error */
 function requirePast(asOf: string, at: Micros, { now }: Moment): void {
   if (at <= now) return;
   const error = { type: 'datetime_past', loc: ['query', 'as_of'], msg: 'Input should be in the past' };
@@ -42,7 +42,7 @@ function requirePast(asOf: string, at: Micros, { now }: Moment): void {
 
 /**
  * Reads a product as it was.
- * @throws invalid_shape, product_not_found, history_not_kept
+ * @throws validation_error, product_not_found, history_not_kept
  */
 export function getProductAsOf(reads: Reads, id: string, asked: AskedTime): Promise<ProductRow> {
   const productId = parseId('PR', id);
@@ -81,7 +81,7 @@ interface AskedCatalog extends AskedTime, OrderAsOf {
 
 /**
  * Lists the products of a partner as they were, by number.
- * @throws invalid_shape, history_not_kept
+ * @throws validation_error, history_not_kept
  */
 export function listProductsAsOf(reads: Reads, asked: AskedCatalog): Promise<Page<ProductRow>> {
   const { scope, filter, afterProductId = 0, limit } = asked;

@@ -36,7 +36,7 @@ const faultsMax = 10;
  * products are read once before, to find values that it cannot express. The caller reads the stream or destroys it.
  * @param format - null: none
  * @param isAborted - whether the client has disconnected
- * @throws invalid_shape naming such products; from the stream: Error if one has such a value since, or the partner was merged
+ * @throws validation_error naming such products; from the stream: Error if one has such a value since, or the partner was merged
  * into another one meanwhile, errors of the database
  */
 export async function openProductFile(

@@ -46,7 +46,7 @@ export async function readHistory<T>(
   });
 }
 
-/** Parses a cursor, the change that began the last version of a page. @throws invalid_query */
+/** Parses a cursor, the change that began the last version of a page. @throws invalid_cursor */
 export function parseVersionCursor(cursor: unknown): number {
   if (typeof cursor !== 'string' || !/^\d{1,15}$/.test(cursor)) throw invalidCursor();
   return Number(cursor);

@@ -1,6 +1,6 @@
 import type { Database } from '../../base/db/database';
 import { findStart } from '../../base/db/layout/product-layout';
-import { cursorNeedsProductIdSort, invalidCursor, invalidOrder, invalidSortBy } from '../../base/errors';
+import { cursorNeedsProductIdSort, invalidCursor, invalidSortOrder, invalidSortBy } from '../../base/errors';
 import { parseId } from '../../base/ids';
 import type { PartnerScope } from '../../base/caller';
 import {
@@ -26,7 +26,7 @@ export interface ListingStart extends Pick<ProductListing, 'sort' | 'afterProduc
 
 /**
  * Validates `sort_by`, then `order`, then `cursor`.
- * @throws invalid_query
+ * @throws invalid_sort_by, invalid_sort_order, cursor_needs_product_id_sort, invalid_cursor
  */
 export async function resolveListingOrder(
   db: Database,
@@ -34,7 +34,7 @@ export async function resolveListingOrder(
   scope: PartnerScope,
 ): Promise<ListingStart> {
   if (sort_by !== undefined && !sortFields.includes(sort_by as SortField)) throw invalidSortBy(sortFields);
-  if (order !== undefined && !sortOrders.includes(order as SortOrder)) throw invalidOrder(sortOrders);
+  if (order !== undefined && !sortOrders.includes(order as SortOrder)) throw invalidSortOrder(sortOrders);
   const sort = {
     field: (sort_by as SortField | undefined) ?? 'created_at',
     order: (order as SortOrder | undefined) ?? 'desc',
@@ -52,7 +52,7 @@ export async function resolveListingOrder(
   return { ...start, afterProductId, afterCreatedAt: product.afterCreatedAt };
 }
 
-/** @throws invalid_query unless the cursor is a product id */
+/** @throws invalid_cursor unless the cursor is a product id */
 export function parseProductCursor(cursor: unknown): number {
   const productId = typeof cursor === 'string' ? parseId('PR', cursor) : undefined;
   if (productId === undefined) throw invalidCursor();
@@ -61,7 +61,7 @@ export function parseProductCursor(cursor: unknown): number {
 
 /**
  * Checks that a replica has the product of the cursor: without it, the page would be empty.
- * @throws invalid_query
+ * @throws invalid_cursor
  */
 export async function requireProduct(
   db: Database,

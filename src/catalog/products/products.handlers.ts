@@ -95,8 +95,8 @@ export function productOperations(
         const ageSecondsMax = ageSecondsMaxOf(headers);
         const facets = await shareFacets(keyOf(caller.partnerName, ageSecondsMax, query), () =>
           reads(ageSecondsMax, async (db) => {
-            const values = await listFacets(db, field, await resolveFilters(db, filters), caller.partnerName);
-            return representationOf({ field, values });
+            const items = await listFacets(db, field, await resolveFilters(db, filters), caller.partnerName);
+            return representationOf({ field, count: items.length, items });
           }),
         );
         return reply(200, facets.body, cacheHeaders(facets));
@@ -170,7 +170,7 @@ interface SentFilters extends Omit<ProductListing['filter'], 'words'> {
   q?: string;
 }
 
-/** @throws invalid_shape for words that cannot be searched for */
+/** @throws validation_error for words that cannot be searched for */
 async function resolveFilters(
   db: Database,
   { q, ...filters }: SentFilters,

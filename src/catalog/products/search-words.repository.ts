@@ -7,7 +7,7 @@ const charactersMin = 2;
 
 /**
  * Splits a text into the words to search for, by the function that splits the indexed texts; undefined without any.
- * @throws invalid_shape for more than 8 words, or one of less than 2 characters
+ * @throws validation_error for more than 8 words, or one of less than 2 characters
  */
 export async function searchWords(db: Database, q: string | undefined): Promise<string[] | undefined> {
   if (q === undefined) return undefined;

@@ -30,6 +30,12 @@ export interface FeedHeader {
   reading: FormatReading;
 }
 
+/** Why a header cannot be read: the public text (specification, section 7) and its error code. */
+interface HeaderProblem {
+  problem: string;
+  code: 'missing_columns' | 'duplicate_column' | 'header_too_long';
+}
+
 /** Header with its trimmed names: there may be hundreds of thousands, too many to keep during a run. */
 export interface NamedHeader extends FeedHeader {
   names: string[];
@@ -39,13 +45,13 @@ export interface NamedHeader extends FeedHeader {
  * Reads the header row of a feed, and finds its columns.
  * @param text - the whole text as UTF-8, or its beginning, more than `headerRowBytes`
  * @param mode - in mode `update`, only the sku is required
- * @returns the header, or the public error text (specification, section 7) with the names of the format
+ * @returns the header, or its problem with the names of the format
  */
 export function readHeader(
   text: Buffer,
   definition: ReadDefinition,
   mode: LoadMode = 'upsert',
-): NamedHeader | { problem: string } {
+): NamedHeader | HeaderProblem {
   const { strict: isStrict = false } = definition;
   const preamble = isStrict ? noPreamble : measurePreamble(text, definition.skip_lines ?? 0);
   const rest = text.subarray(preamble.bytes);
@@ -68,11 +74,13 @@ export function readHeader(
   });
   if (!found?.names) {
     const isEndless = candidates.every(({ names }) => names === undefined) && text.length > headerRowBytes;
-    return {
-      problem: isEndless
-        ? `Invalid CSV file: The header row is longer than ${headerRowBytes} bytes.`
-        : `Invalid CSV file: Missing required CSV headers: ${requiredNames(definition).join(', ')}`,
-    };
+    if (isEndless) {
+      const problem = `Invalid CSV file: The header row is longer than ${headerRowBytes} bytes.`;
+      return { problem, code: 'header_too_long' };
+    }
+    const missing = requiredNames(definition).join(', ');
+    const problem = `Invalid CSV file: Missing required CSV headers: ${missing}`;
+    return { problem, code: 'missing_columns' };
   }
   const header = withColumns(found.names, definition, { delimiter: found.delimiter, preamble });
   if ('problem' in header || isStrict) return header;
@@ -147,7 +155,7 @@ function withColumns(
   names: string[],
   definition: ReadDefinition,
   place: Pick<ResolvedFormat, 'delimiter' | 'preamble'>,
-): NamedHeader | { problem: string } {
+): NamedHeader | HeaderProblem {
   const positions = new Map<string, number>();
   const repeated: number[] = [];
   for (const [position, name] of names.map(comparable).entries()) {
@@ -164,7 +172,10 @@ function withColumns(
   });
   const duplicate = repeated.find((position) => used.has(position));
   if (duplicate !== undefined) {
-    return { problem: `Invalid CSV file: Duplicate header: ${used.get(duplicate)}` };
+    return {
+      problem: `Invalid CSV file: Duplicate header: ${used.get(duplicate)}`,
+      code: 'duplicate_column',
+    };
   }
   const codes = codesPosition(names);
   const reading = new FormatReading(resolved, codes);

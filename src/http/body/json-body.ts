@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import {
   bodyTooLarge,
   invalidShape,
-  malformedRequest,
+  malformedJson,
   ServiceError,
   unsupportedMediaType,
 } from '../../base/errors';
@@ -20,7 +20,7 @@ export const jsonDepth = 32;
  * Reads and parses a JSON body, which must be an object or an array. A body that is too large is rejected immediately; Express'
  * own parser would read it to the end.
  * @returns the body, undefined without one, and the errors of its strings
- * @throws too_large, request_timeout, malformed_request, unsupported_media_type (charset or encoding), invalid_shape
+ * @throws body_too_large, request_timeout, malformed_json, unsupported_media_type (charset or encoding), validation_error
  */
 export async function readJsonBody(
   request: IncomingMessage,
@@ -32,7 +32,7 @@ export async function readJsonBody(
   return parseJsonBody(decode(bytes));
 }
 
-/** @throws malformed_request, invalid_shape */
+/** @throws malformed_json, validation_error */
 export function parseJsonBody(text: string): WellFormed<object> {
   const body = parse(text);
   if (typeof body !== 'object' || body === null) {
@@ -102,8 +102,6 @@ function parse(text: string): unknown {
     throw malformedJson(error);
   }
 }
-
-const malformedJson = (cause: unknown) => malformedRequest('Malformed JSON in request body.', cause);
 
 /** Iterative: deeply nested input targets the call stack. */
 function isDeeperThan(value: object, depthMax: number): boolean {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { MIMEType } from 'node:util';
 import busboy from 'busboy';
-import { fileTooLarge, malformedRequest, ServiceError, unauthorized } from '../../base/errors';
+import { fileTooLarge, malformedMultipart, ServiceError, unauthorized } from '../../base/errors';
 import type { FormFields } from './form-fields';
 import type { KeyCheck } from '../keys/key-check';
 import { askForBody, hasBody } from './request-body';
@@ -62,7 +62,7 @@ export function openMultipart(
   };
 }
 
-/** @throws malformed_request, too_large, request_timeout, unauthorized, the signal's reason; also from the content of a file */
+/** @throws malformed_multipart, file_too_large, request_timeout, unauthorized, the signal's reason; also from the content of a file */
 async function* readMultipart(
   request: IncomingMessage,
   { fieldBytesMax, fileBytesMax }: { fieldBytesMax: number; fileBytesMax: number },
@@ -192,8 +192,6 @@ function openForm(request: IncomingMessage, fieldBytesMax: number): busboy.Busbo
   }
 }
 
-const malformedMultipart = (cause: unknown) => malformedRequest('Malformed multipart body.', cause);
-
 const clientGone = () => malformedMultipart(new Error('the client disconnected'));
 
 const formError = (error: unknown): ServiceError =>
@@ -207,7 +205,7 @@ async function* readContent(content: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** Returns the boundary of a body that busboy accepts. @throws malformed_request when it is empty */
+/** Returns the boundary of a body that busboy accepts. @throws malformed_multipart when it is empty */
 function boundaryOf(request: IncomingMessage): string {
   const boundary = new MIMEType(request.headers['content-type']!).params.get('boundary');
   if (!boundary) throw malformedMultipart(new Error('no boundary'));

@@ -25,6 +25,10 @@ function findViolation(api: OpenAPIBackend, operation: Operation, reply: Reply):
   if (missing.length + unknown.length > 0)
     return `headers: missing ${missing.join()}, not declared ${unknown.join()}`;
 
+  const code = reply.headers['x-error-code'];
+  const { 'x-error-codes': codes = [] } = declared as { 'x-error-codes'?: unknown[] };
+  if (code !== undefined && !codes.includes(code)) return `the code ${JSON.stringify(code)} is not declared`;
+
   const [declaredType, anotherType] = Object.keys(declared.content ?? {});
   if (anotherType !== undefined) return 'a response has one media type';
   if ((reply.body === undefined) !== (declaredType === undefined))

@@ -1,4 +1,5 @@
 import type { ErrorRequestHandler } from 'express';
+import type { ErrorCode } from '../../base/errors';
 import { asServiceError, errorReply } from './error-response';
 import type { Exchange } from '../contract/exchange';
 import { prepareReply, sendReply, type PreparedReply } from './send-reply';
@@ -32,10 +33,16 @@ function prepareError(error: unknown, exchange: Exchange, verifyResponses: boole
   }
 }
 
+const malformed: ReadonlySet<ErrorCode> = new Set([
+  'malformed_path',
+  'malformed_json',
+  'malformed_multipart',
+]);
+
 function logFailure(exchange: Exchange, error: unknown): void {
   const expected = asServiceError(error);
   if (!expected) exchange.log.error({ err: error }, 'request failed');
   // The request's log line describes a malformed body sufficiently, and the cause quotes it.
-  else if (expected.data.cause && expected.code !== 'malformed_request')
-    exchange.log.warn({ err: expected.data.cause, code: expected.code }, 'request refused');
+  else if (expected.data.cause && !malformed.has(expected.code))
+    exchange.log.warn({ err: expected.data.cause, error_code: expected.code }, 'request refused');
 }

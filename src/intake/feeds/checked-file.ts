@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Encoding, ReadDefinition } from '../../feed-format/format-definition';
+import type { ReadDefinition } from '../../feed-format/format-definition';
 import { encodingName, FileDecoder, UndecodableText } from '../../feed-format/read/decode-text';
 import { strictFormat } from '../../feed-format/built-in-formats';
 import { readHeader, type NamedHeader } from '../../feed-format/read/header';
@@ -7,7 +7,15 @@ import { headerRowBytes } from '../../feed-format/read/header-names';
 import type { LoadMode } from '../../feed-format/load-options';
 import { trimText } from '../../feed-format/text';
 import { isGzipName, MalformedGzip, unpack } from '../../feed-format/read/unpack';
-import { fileTooLarge, invalidFeedFile, invalidShape, ServiceError } from '../../base/errors';
+import {
+  emptyFile,
+  fileTooLarge,
+  invalidGzip,
+  invalidHeader,
+  invalidShape,
+  ServiceError,
+  wrongEncoding,
+} from '../../base/errors';
 
 interface FileChecks {
   /** `undecided`: all bytes are accepted, and `problem` is the problem of a file without a format. */
@@ -56,7 +64,7 @@ export class CheckedFile {
   /**
    * Yields the bytes of the file as sent, once its header is valid. Reads a file with a problem to its end, and then throws the
    * problem, so that the store discards the object; never while the format is undecided.
-   * @throws invalid_feed_file and invalid_shape at the end, too_large at once; errors of `content`
+   * @throws the error of an upload at the end, file_too_large at once; errors of `content`
    */
   async *accepted(content: AsyncIterable<Buffer>): AsyncGenerator<Buffer, undefined> {
     const acceptsAll = this.checks.definition === 'undecided';
@@ -75,7 +83,7 @@ export class CheckedFile {
         this.end();
       } catch (error) {
         if (!(error instanceof MalformedGzip)) throw error;
-        this.gzipProblem = invalidFeedFile(error.message);
+        this.gzipProblem = invalidGzip(error.message);
       }
       if (this.problem && !acceptsAll) {
         for await (const _ of source) pending.take();
@@ -124,7 +132,7 @@ export class CheckedFile {
       this.beginning?.add(text);
     } catch (error) {
       if (!(error instanceof UndecodableText)) throw error;
-      this.encodingProblem = notEncoded(error.encoding);
+      this.encodingProblem = wrongEncoding(encodingName(error.encoding));
       this.isBlank = false;
       this.beginning = undefined;
     }
@@ -138,11 +146,6 @@ export class CheckedFile {
   }
 }
 
-export const emptyFile = () => invalidFeedFile('Uploaded file is empty.');
-
-export const notEncoded = (encoding: Encoding) =>
-  invalidFeedFile(`CSV file must be ${encodingName(encoding)} encoded.`);
-
 /** Reads the header as `readHeader`. @returns the error of an upload if its header is invalid */
 export function checkHeader(
   text: Buffer,
@@ -150,7 +153,7 @@ export function checkHeader(
   mode: LoadMode,
 ): NamedHeader | ServiceError {
   const header = readHeader(text, definition, mode);
-  if ('problem' in header) return invalidFeedFile(header.problem);
+  if ('problem' in header) return invalidHeader(header.code, header.problem);
   return mode === 'replace' && header.codes !== undefined ? rejectsToReplace() : header;
 }
 

@@ -10,7 +10,7 @@ import {
 } from '../../http/idempotency/idempotency.service';
 import { EncodedFile } from '../../http/contract/encoded-file';
 import { selectBytes } from '../../http/reply/range-request';
-import { invalidCursor } from '../../base/errors';
+import { invalidCursor, rangeNotSatisfiable } from '../../base/errors';
 import { parseId } from '../../base/ids';
 import { getFormatOfQuery } from '../../catalog/formats/find-format';
 import { issueBody } from '../../runs/jobs/jobs.handlers';
@@ -100,10 +100,7 @@ export function feedOperations(
         const selected = selectBytes(headers, { entityTag, sizeBytes });
         const copyHeaders = { ETag: entityTag, 'Cache-Control': 'private, no-cache' as const };
         if (selected === 'not_modified') return reply(304, undefined, copyHeaders);
-        if (selected === 'unsatisfiable') {
-          const detail = `The requested range is not within the ${sizeBytes} bytes of the file.`;
-          return reply(416, { detail }, { 'Content-Range': `bytes */${sizeBytes}` });
-        }
+        if (selected === 'unsatisfiable') throw rangeNotSatisfiable(sizeBytes);
         const fileHeaders = {
           ...copyHeaders,
           'Repr-Digest': `sha-256=:${feed.sha256.toString('base64')}:`,
@@ -167,7 +164,7 @@ async function rawCharset(
   return range ? encoding : charsetOf(content, encoding);
 }
 
-/** @throws invalid_query if the cursor is not the id of a feed */
+/** @throws invalid_cursor if the cursor is not the id of a feed */
 async function resolveFeedCursor(
   db: Database,
   cursor: unknown,

@@ -4,18 +4,18 @@ import type { ReadDefinition } from '../../feed-format/format-definition';
 import { suggestColumn } from '../../feed-format/detect/header-suggestion';
 import type { LoadMode } from '../../feed-format/load-options';
 import { detectMark } from '../../feed-format/read/byte-order-mark';
-import { decodeBeginning } from '../../feed-format/read/decode-text';
+import { decodeBeginning, encodingName } from '../../feed-format/read/decode-text';
 import type { NamedHeader } from '../../feed-format/read/header';
 import { MalformedGzip } from '../../feed-format/read/unpack';
 import { trimText } from '../../feed-format/text';
-import { invalidFeedFile, notCsv, ServiceError } from '../../base/errors';
-import { checkHeader, emptyFile, notEncoded } from './checked-file';
+import { emptyFile, invalidGzip, notCsv, ServiceError, wrongEncoding } from '../../base/errors';
+import { checkHeader } from './checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';
 import type { FileBeginning } from './inspected-beginning';
 import { inspectHeadersMax, type FileReading, type InspectedHeader } from './inspection';
 import type { IncomingFile } from './receive-feed';
 
-/** Reads a file by its format, as an upload and its run do. @throws invalid_shape if the mode does not suit the file */
+/** Reads a file by its format, as an upload and its run do. @throws validation_error if the mode does not suit the file */
 export async function inspectByFormat(
   { fileName, mediaType }: Pick<IncomingFile, 'fileName' | 'mediaType'>,
   { bytes, complete, isBlank, gzip }: FileBeginning,
@@ -29,13 +29,13 @@ export async function inspectByFormat(
     isRefused: true,
   });
   if (!isStrict && (gzip === 'broken' || gzip === 'misnamed'))
-    return refused(invalidFeedFile(new MalformedGzip().message));
+    return refused(invalidGzip(new MalformedGzip().message));
   const text = decodeBeginning(bytes, definition, complete);
-  if (!text) return refused(notEncoded(detectMark(bytes, definition).encoding));
+  if (!text) return refused(wrongEncoding(encodingName(detectMark(bytes, definition).encoding)));
   if (isBlank || (complete && trimText(text.toString()) === '')) return refused(emptyFile());
   const header = checkHeader(text, definition, mode);
   if (header instanceof ServiceError) {
-    if (header.code === 'invalid_shape') throw header;
+    if (header.code === 'validation_error') throw header;
     return refused(header);
   }
   const rows = await inspectRows(text, complete, header, { mode });

@@ -21,7 +21,7 @@ export interface FileBeginning {
 
 /**
  * Reads a file to its end, and keeps its beginning.
- * @throws too_large, also for the unpacked bytes
+ * @throws file_too_large, also for the unpacked bytes
  */
 export async function readBeginning(
   { content, fileName }: Pick<IncomingFile, 'content' | 'fileName'>,
@@ -70,7 +70,7 @@ class Beginning {
     return this.taken === this.kept;
   }
 
-  /** @throws too_large */
+  /** @throws file_too_large */
   take(chunk: Buffer): void {
     this.taken += chunk.length;
     if (this.taken > this.bytesMax) throw fileTooLarge(this.bytesMax);

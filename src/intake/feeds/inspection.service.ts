@@ -19,7 +19,7 @@ import { admitUpload, type UploadAdmission } from './upload-form';
 
 /**
  * Inspects the file of an upload form without storing it.
- * @throws invalid_shape, too_large; errors of `admitUpload`
+ * @throws validation_error, file_too_large; errors of `admitUpload`
  */
 export async function inspectFeed(
   body: MultipartBody,

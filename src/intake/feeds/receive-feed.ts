@@ -80,7 +80,7 @@ export interface UnfinishedForm {
   /**
    * Reads the parts after the file.
    * @param fileProblem - thrown unless the form leaves open how to read the file; precedes the other errors of the form
-   * @throws invalid_shape, partner_not_allowed; `fileProblem`; errors of the body
+   * @throws validation_error, partner_not_allowed; `fileProblem`; errors of the body
    */
   finish(fileProblem?: ServiceError): Promise<Pick<KnownFeed, 'partnerName' | 'format'>>;
 }
@@ -182,7 +182,7 @@ function digestUpload(received: ReceivedFeed): Buffer {
 /**
  * Streams the file through the checks into the object store, then inserts feed and jobs. A rejected or interrupted upload
  * leaves nothing; a crash leaves at most an object without a row.
- * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; partner_not_found or unauthorized if the partner or the
+ * @throws refusals of the file, file_too_large, validation_error, partner_not_allowed; partner_not_found or unauthorized if the partner or the
  * key was removed meanwhile; errors of the content, of the form and of `beforeCommit`
  */
 export async function receiveFeed(
@@ -214,7 +214,7 @@ export async function receiveFeed(
  * Reads the file through its checks, and the parts after it. Reads a rejected file to its end: 413 precedes every other error, and the
  * checks have an order.
  * @param stored - gets the object of an acceptable file; absent: nothing is stored
- * @throws invalid_feed_file, too_large, invalid_shape, partner_not_allowed; errors of the content and of the form; StorageError
+ * @throws refusals of the file, file_too_large, validation_error, partner_not_allowed; errors of the content and of the form; StorageError
  */
 async function readFeed(
   feed: KnownFeed | FormFeed,
@@ -243,7 +243,7 @@ async function readFeed(
       stored.object = { feedId, key };
     } else for await (const _ of accepted);
   } catch (error) {
-    if (!isFileProblem(error)) throw error;
+    if (!(error instanceof ServiceError) || error.code !== checked.problem?.code) throw error;
   }
   const problem = isCsv ? checked.problem : notCsv();
   // With an undecided format, the file is checked once the form is read.
@@ -264,10 +264,7 @@ async function readFeed(
   };
 }
 
-const isFileProblem = (error: unknown) =>
-  error instanceof ServiceError && ['invalid_feed_file', 'invalid_shape'].includes(error.code);
-
-/** Checks a file whose format was not known when it was stored. @throws invalid_feed_file, invalid_shape, too_large */
+/** Checks a file whose format was not known when it was stored. @throws refusals of the file, validation_error, file_too_large */
 async function checkByFormat(
   { unchecked, file: { fileName, mediaType }, format, options: { mode } }: ReceivedFeed,
   object: StoredObject | undefined,

@@ -73,7 +73,7 @@ export interface UploadAdmission extends Pick<TransferRequest, 'refusal'> {
  * Reads a form up to its file, and waits for a permit before it reads on. If `partner_name` comes after the file, the permit
  * counts for the API key.
  * @param receive - called with a permit, also for a refused form: its `finish` throws
- * @throws request_timeout when evicted for another caller; unavailable, invalid_shape, partner_not_allowed; the `refusal`;
+ * @throws request_timeout when evicted for another caller; unavailable, validation_error, partner_not_allowed; the `refusal`;
  * errors of the body and of `receive`
  */
 export async function admitUpload<T>(
@@ -132,7 +132,7 @@ class UploadForm implements UnfinishedForm {
     return this.errors.length > 0;
   }
 
-  /** @returns the file part, whose content is not read yet. @throws invalid_shape without one; partner_not_allowed */
+  /** @returns the file part, whose content is not read yet. @throws validation_error without one; partner_not_allowed */
   async readToFile(): Promise<IncomingFile> {
     for (;;) {
       const { value: part, done } = await this.parts.next();

@@ -163,14 +163,19 @@ async function loadingOf(
 
 /** Returns the validators of the last response, if an unchanged file would change nothing. */
 async function knownValidators(
-  { definition: { run }, last_feed_id: lastFeedId, etag, last_modified: lastModified }: ClaimedFetch,
+  {
+    definition: { run_after_fetch: runAfterFetch },
+    last_feed_id: lastFeedId,
+    etag,
+    last_modified: lastModified,
+  }: ClaimedFetch,
   { options, found }: Loading,
   { db }: FetchContext,
 ): Promise<Validators> {
   const none = { etag: null, lastModified: null };
   if (lastFeedId === null || (etag ?? lastModified) === null || 'error' in found) return none;
   const reading = { ...options, format: found.format?.definition ?? null };
-  return (await isLastFeedCurrent(db, lastFeedId, reading, run)) ? { etag, lastModified } : none;
+  return (await isLastFeedCurrent(db, lastFeedId, reading, runAfterFetch)) ? { etag, lastModified } : none;
 }
 
 /** @throws FetchFailure if the stored secrets cannot be decrypted */
@@ -189,7 +194,7 @@ function headersOf(
   };
 }
 
-/** Receives the file as a feed, and ends the fetch in the same transaction. @throws invalid_shape without its format */
+/** Receives the file as a feed, and ends the fetch in the same transaction. @throws validation_error without its format */
 async function receive(
   claim: ClaimedFetch,
   file: SourceFile,
@@ -218,7 +223,7 @@ async function receive(
     const { feedId } = await receiveFeed(feed, context, {
       async beforeCommit(trx, { feedId, validationJobId }) {
         if (lastFeedId !== null && (await repeatsLastFeed(trx, feedId, lastFeedId))) throw new RepeatedFile();
-        if (claim.definition.run) await run(trx, claim, { feedId, validationJobId });
+        if (claim.definition.run_after_fetch) await run(trx, claim, { feedId, validationJobId });
         await end(trx, claim, { status: 'completed', feedId, httpStatus, validators });
       },
     });

@@ -100,7 +100,7 @@ async function lockSources(trx: Knex.Transaction, sourceIds: number[]): Promise<
 /** A source whose time has come. */
 export interface DueSource {
   source_id: number;
-  definition: { schedule: { cron: string; time_zone: string } | null; enabled: boolean };
+  definition: { schedule: { cron: string; time_zone: string } | null; is_enabled: boolean };
   /** Null if only its next slot must be computed again. */
   slot_at: Date | null;
 }

@@ -23,10 +23,10 @@ const retryOffsetMilliseconds = 1_000;
 
 /** Finds the next time of a schedule; null without one, or while it does not apply. */
 export function nextSlotOf(
-  { schedule, enabled }: { schedule?: Schedule | null; enabled: boolean },
+  { schedule, is_enabled }: { schedule?: Schedule | null; is_enabled: boolean },
   after: Date,
 ): Date | null {
-  return schedule && enabled ? nextSlot(schedule, after) : null;
+  return schedule && is_enabled ? nextSlot(schedule, after) : null;
 }
 
 interface SchedulerOptions {

@@ -115,11 +115,11 @@ export function withDefaults(
     mode: sent.mode ?? 'upsert',
     collection: sent.collection ?? null,
     max_withdrawn_percent: sent.max_withdrawn_percent ?? null,
-    run: sent.run ?? true,
+    run_after_fetch: sent.run_after_fetch ?? true,
     schedule: schedule ? { cron: schedule.cron, time_zone: schedule.time_zone ?? 'UTC' } : null,
     headers: sent.headers ?? {},
     basic_auth: sent.basic_auth ?? null,
-    enabled: sent.enabled ?? true,
+    is_enabled: sent.is_enabled ?? true,
     stale_after_days: sent.stale_after_days ?? null,
   };
 }

@@ -10,7 +10,7 @@ export function sourceBody(source: SourceRow): components['schemas']['Source'] {
     source_name: source.source_name,
     partner_name: source.partner_name,
     definition,
-    state: failures_in_a_row >= failingAfter ? 'failing' : definition.enabled ? 'active' : 'disabled',
+    state: failures_in_a_row >= failingAfter ? 'failing' : definition.is_enabled ? 'active' : 'disabled',
     failures_in_a_row,
     next_fetch_at: source.next_slot_at?.toISOString() ?? null,
     last_feed_id: feedIdOf(source.last_feed_id),

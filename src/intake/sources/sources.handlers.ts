@@ -3,7 +3,7 @@ import { inTransaction } from '../../base/db/transaction';
 import { findUploadFormat } from '../../catalog/formats/find-format';
 import { defaulted, type OperationsOf } from '../../http/contract/contract';
 import { parsePosition } from '../../runs/jobs/jobs.service';
-import { parsePartnerName } from '../../catalog/partners/partner-name';
+import { parsePartnerName, partnerNameFaults } from '../../catalog/partners/partner-name';
 import { requireKeyInUse } from '../../http/keys/keys.repository';
 import { keepAttention, onePartner } from '../../catalog/partners/keep-attention';
 import { getOrInsertPartner, getPartnerId } from '../../catalog/partners/partners.repository';
@@ -66,11 +66,7 @@ export function sourceOperations(db: Database, secretBox: SecretBox | undefined)
 
     replaceSource: {
       /** Checks the partner's name, and the rules of a definition that no schema can express. */
-      rule({ path: { partner_name: partnerName = '' }, body }) {
-        const partner = parsePartnerName(partnerName);
-        const faults = typeof partner === 'string' ? [] : [{ ...partner, loc: ['path', 'partner_name'] }];
-        return [...faults, ...sourceFaults(body)];
-      },
+      rule: ({ path, body }) => [...partnerNameFaults(path.partner_name), ...sourceFaults(body)],
       async handle({ path, body, caller, reply }) {
         // The rule has checked it.
         const partnerName = await storedPartnerName(db, parsePartnerName(path.partner_name) as string);
@@ -142,7 +138,7 @@ async function getSource(
   return source;
 }
 
-/** @throws invalid_shape if the definition names a format that the partner does not have, or that lacks a column */
+/** @throws validation_error if the definition names a format that the partner does not have, or that lacks a column */
 async function requireFormat(
   db: Database,
   partnerName: string,

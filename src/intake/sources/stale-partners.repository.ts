@@ -23,7 +23,7 @@ const staleSql = (days: number | null): Sql => sql`
         select partner_id, min(cast(definition ->> 'stale_after_days' as integer)) as days
         from sources
         where definition ->> 'stale_after_days' is not null and definition ->> 'stale_after_days' ~ '^[0-9]{1,5}$'
-          and definition ->> 'enabled' = 'true'
+          and definition ->> 'is_enabled' = 'true'
         group by partner_id
       ) as expected using (partner_id)
       where expected.days is not null or cast(${days} as integer) is not null

@@ -15,7 +15,7 @@ export interface RunCounters {
   /** Withdrawals of a run that failed because of their number. */
   would_withdraw?: number;
   /** Present if nothing was withdrawn because of unreadable rows. */
-  withdrawals_withheld?: true;
+  is_withdrawal_withheld?: true;
 }
 
 /**

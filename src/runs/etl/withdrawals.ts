@@ -17,8 +17,8 @@ import type { StagedFeed } from './staging';
 export function withheldCounter(
   { mode }: Pick<FeedToRun, 'mode'>,
   { unreadable }: RunStats,
-): Pick<RunCounters, 'withdrawals_withheld'> {
-  return mode === 'replace' && unreadable > 0 ? { withdrawals_withheld: true } : {};
+): Pick<RunCounters, 'is_withdrawal_withheld'> {
+  return mode === 'replace' && unreadable > 0 ? { is_withdrawal_withheld: true } : {};
 }
 
 /** Makes PostgreSQL read the products of the partner once, regardless of statistics. */

@@ -88,7 +88,7 @@ async function planWithin(
       counters: failure ? failedCounters(counters.skipped, wouldWithdrawOf(failure)) : counters,
       issueCounts: stats.issues.countsByCode,
       ...listed,
-      ...(counters.withdrawals_withheld && { withheldLines: stats.unreadableLines }),
+      ...(counters.is_withdrawal_withheld && { withheldLines: stats.unreadableLines }),
     };
   } catch (error) {
     if (!(error instanceof FeedFailure)) throw error;

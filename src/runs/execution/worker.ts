@@ -6,7 +6,7 @@ import type { Database } from '../../base/db/database';
 import type { PoolUse } from '../../base/db/pool-use';
 import { inTransaction } from '../../base/db/transaction';
 import type { RequestedRun } from '../jobs/job-runs.repository';
-import { jobAlreadyRunning, jobAlreadyWaiting } from '../../base/errors';
+import { jobAlreadyRunning, jobAlreadyQueued } from '../../base/errors';
 import type { EtlThread } from './etl-thread';
 import type { FeedPlan, PlanPage } from './plan-feed';
 import type { RejectsRequest } from './rejects';
@@ -62,7 +62,7 @@ export interface RunWorker {
    * Requests a run of a job, and runs it as soon as a slot is free, ahead of the queue.
    * @param untilClaimed - settles when the job is no longer queued, or the signal is aborted
    * @returns the outcome; `not_claimed` when another process has claimed it, or it was cancelled before it started
-   * @throws job_already_running, job_already_waiting, run_already_reverted, unauthorized, unavailable; errors of `untilClaimed`
+   * @throws job_already_running, job_already_queued, run_already_reverted, unauthorized, unavailable; errors of `untilClaimed`
    */
   run(target: WorkerTarget, untilClaimed: (signal: AbortSignal) => Promise<void>): Promise<RunOutcome>;
   /** Plans a run. @throws FeedFailure; unavailable */
@@ -207,7 +207,7 @@ export function startRunWorker({
       const { jobId, isLarge } = target;
       const id = formatId('JV', jobId);
       const state = here.get(jobId);
-      if (state && !target.reverts) throw state === 'waiting' ? jobAlreadyWaiting(id) : jobAlreadyRunning(id);
+      if (state && !target.reverts) throw state === 'waiting' ? jobAlreadyQueued(id) : jobAlreadyRunning(id);
       if (state) {
         // Joins the same revert; other requests are refused.
         await request(target);

@@ -11,7 +11,7 @@ const noRun = 2 ** 31 - 1;
 /**
  * Lists the runs of a job, newest first; none of a submission job.
  * @param page - `limit` runs after `cursor`, the `nextCursor` of the previous page
- * @throws job_not_found, invalid_query
+ * @throws job_not_found, invalid_cursor
  */
 export async function listJobRuns(
   db: Database,

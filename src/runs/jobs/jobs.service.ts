@@ -132,7 +132,7 @@ export function countersOf(row: CounterColumns): RunCounters {
     withdrawn: row.withdrawn ?? 0,
     restored: row.restored ?? 0,
     ...(row.would_withdraw != null && { would_withdraw: row.would_withdraw }),
-    ...(row.withdrawals_withheld && { withdrawals_withheld: true as const }),
+    ...(row.withdrawals_withheld && { is_withdrawal_withheld: true as const }),
   };
 }
 
@@ -164,7 +164,7 @@ interface RowIssuePage extends Page<NumberedIssue> {
 /**
  * Lists row issues of the job's last finished run; none if retention has removed them.
  * @param page - `limit` entries after `cursor`, the `nextCursor` of the previous page
- * @throws job_not_found, invalid_query
+ * @throws job_not_found, invalid_cursor
  */
 export async function listJobIssues(
   db: Database,
@@ -185,7 +185,7 @@ export async function listJobIssues(
   return { ...issues, issueCounts, issuesRemovedAt };
 }
 
-/** Parses a cursor to a position in the list; 0 is before the first. @throws invalid_query */
+/** Parses a cursor to a position in the list; 0 is before the first. @throws invalid_cursor */
 export function parsePosition(cursor: unknown): number {
   if (cursor === undefined) return 0;
   if (typeof cursor !== 'string' || !/^[1-9]\d{0,8}$/.test(cursor)) throw invalidCursor();

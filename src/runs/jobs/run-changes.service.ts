@@ -13,7 +13,7 @@ export interface AskedRun {
   scope: PartnerScope;
 }
 
-/** @throws job_to_run_not_found, run_not_found */
+/** @throws job_not_found, run_not_found */
 export async function getRun(db: Database, { id, run, scope }: AskedRun): Promise<JobRunRow> {
   if (!(await findJob(db, id, scope))) throw jobToRunNotFound();
   const jobId = parseId('JV', id);
@@ -34,7 +34,7 @@ interface RunChangePage {
 
 /**
  * Lists the changes of a run by product number; none for a run that failed or has not ended.
- * @throws job_to_run_not_found, run_not_found, history_not_kept, invalid_query
+ * @throws job_not_found, run_not_found, history_not_kept, invalid_cursor
  */
 export async function listRunChanges(
   db: Database,
@@ -57,7 +57,7 @@ export function nextPosition(effects: ProductEffect[], hasMore: boolean): string
   return hasMore && last ? formatId('PR', last.productId) : undefined;
 }
 
-/** Parses a cursor to a product number; 0 is before the first. @throws invalid_query */
+/** Parses a cursor to a product number; 0 is before the first. @throws invalid_cursor */
 export function parseProductPosition(cursor: unknown): EffectPage['afterProduct'] {
   if (cursor === undefined) return 0;
   const productId = typeof cursor === 'string' ? parseId('PR', cursor) : undefined;

@@ -96,7 +96,7 @@ const endSql = (counters: RunCounters): Sql => sql`
   updated = ${counters.updated}, unchanged = ${counters.unchanged}, skipped = ${counters.skipped},
   withdrawn = ${counters.withdrawn}, restored = ${counters.restored},
   would_withdraw = cast(${counters.would_withdraw ?? null} as bigint),
-  withdrawals_withheld = cast(${counters.withdrawals_withheld ?? null} as boolean)`;
+  withdrawals_withheld = cast(${counters.is_withdrawal_withheld ?? null} as boolean)`;
 
 /** Stores the counts by code of the job's stored issues. */
 async function keepIssueCounts(

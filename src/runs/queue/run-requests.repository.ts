@@ -3,7 +3,7 @@ import { changeRows, queryRows, type Database } from '../../base/db/database';
 import { sql } from '../../base/db/sql';
 import type { RequestedRun, RunNumber } from '../jobs/job-runs.repository';
 import { revertedBySql } from '../../catalog/changes/reverted-by';
-import { jobAlreadyRunning, jobAlreadyWaiting, runAlreadyReverted } from '../../base/errors';
+import { jobAlreadyRunning, jobAlreadyQueued, runAlreadyReverted } from '../../base/errors';
 import { formatId } from '../../base/ids';
 import { lockJob } from './claims.repository';
 import { findPendingRun, lockJobRow, type PendingRun } from './pending-runs.repository';
@@ -27,7 +27,7 @@ export async function findRevertInForce(
  * its permissions unless the request changes them. An orphaned load is replaced by the next one.
  * @param attempts - maximum number of attempts
  * @returns its number, and whether it was queued, or in progress, already
- * @throws job_already_running, also if the raw file of a load has just been removed; job_already_waiting, run_already_reverted
+ * @throws job_already_running, also if the raw file of a load has just been removed; job_already_queued, run_already_reverted
  */
 export async function requestRun(
   trx: Knex.Transaction,
@@ -72,7 +72,7 @@ async function joinRun(
   );
 }
 
-/** Makes room for a load whose predecessor is orphaned. @throws job_already_running, job_already_waiting */
+/** Makes room for a load whose predecessor is orphaned. @throws job_already_running, job_already_queued */
 async function replaceOrphan(
   trx: Knex.Transaction,
   pending: PendingRun,
@@ -81,7 +81,7 @@ async function replaceOrphan(
   const isOfLoads = pending.kind === 'load' && !reverts;
   if (isOfLoads && (await lockJob(trx, jobId))) return interruptLoad(trx, pending);
   const isWaiting = pending.status === 'queued' && reverts;
-  throw (isWaiting ? jobAlreadyWaiting : jobAlreadyRunning)(formatId('JV', jobId));
+  throw (isWaiting ? jobAlreadyQueued : jobAlreadyRunning)(formatId('JV', jobId));
 }
 
 async function insertRun(trx: Knex.Transaction, target: RunTarget, attempts: number): Promise<number> {

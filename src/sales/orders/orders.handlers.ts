@@ -74,7 +74,7 @@ export function orderOperations(
   };
 }
 
-/** @throws invalid_query if the cursor is not the id of an order */
+/** @throws invalid_cursor if the cursor is not the id of an order */
 async function resolveOrderCursor(
   db: Database,
   cursor: unknown,

@@ -42,7 +42,7 @@ const batchLimits = {
 
 /**
  * Creates orders at current prices, concurrent ones in one statement. Each succeeds or fails separately, as in `createOrders`.
- * @returns a function that throws ordered_product_not_found, product_not_available, invalid_order (mixed currencies)
+ * @returns a function that throws product_not_found, product_not_available, mixed_currencies
  */
 export function createOrderBatcher(
   db: Database,
