@@ -1,14 +1,15 @@
 /**
- * Generates clients of the document with five SDK generators, compiles them in strict mode and checks their names.
- * test/contract/sdks.test.ts runs two of them against the service.
+ * Generates clients of the document with five SDK generators, compiles them in strict mode, checks their names, and
+ * runs a program with each, and one by hand in Python, against the mock and the service.
  *
  * usage: check-sdks
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenAPIV3 } from 'openapi-types';
 import { parse } from 'yaml';
+import { runPrograms, startServers, type Server } from './sdk-programs';
 import { compile, generate, generators, nameProblems, prepareFolder, type Client, type Names } from './sdks';
 
 const specification = join(__dirname, '..', 'spec', 'openapi.yaml');
@@ -17,8 +18,11 @@ async function main(): Promise<void> {
   const text = readFileSync(specification, 'utf8');
   const temporary = mkdtempSync(join(tmpdir(), 'catalog-sdks-'));
   const folder = join(temporary, 'clients');
+  // The database must reach its folder, as another user.
+  chmodSync(temporary, 0o755);
+  await prepareFolder(folder, text);
+  let servers: Server[] = [];
   try {
-    await prepareFolder(folder, text);
     const clients = await Promise.all(
       Object.values(generators).map((generator) => generate(generator, folder)),
     );
@@ -30,7 +34,10 @@ async function main(): Promise<void> {
     const startedAt = performance.now();
     await compile(folder);
     console.log(`all compile under strict, ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
+    servers = await startServers(join(folder, 'openapi.yaml'), temporary);
+    for (const line of await runPrograms(folder, servers)) console.log(line);
   } finally {
+    await Promise.all(servers.map((server) => server.stop()));
     rmSync(temporary, { recursive: true, force: true });
   }
 }
@@ -42,10 +49,13 @@ function namesOf({ paths, components }: OpenAPIV3.Document): Names {
     ),
   );
   const { schemas = {}, ...parts } = components ?? {};
-  // Not every generator reads `x-webhooks`: a client may lack names that no operation refers to.
+  // Not every generator reads extensions, such as `x-webhooks` and `x-known-values`: a client may lack names that nothing
+  // else refers to.
   const reached = new Set<string>();
   const reach = (part: unknown): void => {
-    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
+    for (const [, name = ''] of JSON.stringify(part, withoutExtensions).matchAll(
+      /"#\/components\/schemas\/(\w+)"/g,
+    )) {
       if (reached.has(name)) continue;
       reached.add(name);
       reach(schemas[name]);
@@ -55,6 +65,10 @@ function namesOf({ paths, components }: OpenAPIV3.Document): Names {
   // Plain text schemas need not become types.
   const shapes = [...reached].filter((name) => 'properties' in schemas[name]! || 'enum' in schemas[name]!);
   return { given: Object.keys(schemas), required: [...operationIds, ...shapes] };
+}
+
+function withoutExtensions(name: string, value: unknown): unknown {
+  return name.startsWith('x-') && name !== 'x-error-code' ? undefined : value;
 }
 
 function describe({ generator, seconds, sources }: Client): string {

@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 const modules = join(__dirname, '..', 'node_modules');
+/** The programs of users, one for each generator, compiled and run with its client. */
+const clients = join(__dirname, '..', 'test', 'contract', 'clients');
 
 /** An SDK generator and its command, called in the folder of all clients. */
 interface Generator {
@@ -14,6 +16,8 @@ interface Generator {
   arguments: string[];
   /** A file to create first. */
   file?: { path: string; content: string };
+  /** A file of the clients that the generator reads, and its name beside the generated ones. */
+  part?: [file: string, name: string];
 }
 
 const specification = 'openapi.yaml';
@@ -51,12 +55,21 @@ export const connect = (baseUrl: string, key: string) =>
       content: `module.exports = {
   catalog: {
     input: '${specification}',
-    // Else it makes a type for each status of each operation.
-    output: { target: 'orval/client.ts', client: 'fetch', override: { fetch: { includeHttpResponseReturnType: false } } },
+    output: {
+      target: 'orval/client.ts',
+      client: 'fetch',
+      override: {
+        // Else it makes a type for each status of each operation.
+        fetch: { includeHttpResponseReturnType: false },
+        // Else there is no base URL, and no error.
+        mutator: { path: 'orval/mutator.ts', name: 'request' },
+      },
+    },
   },
 };
 `,
     },
+    part: ['orval.mutator.ts', 'mutator.ts'],
   },
   swaggerTypescriptApi: {
     name: 'swagger-typescript-api',
@@ -87,16 +100,22 @@ export async function prepareFolder(folder: string, document: string): Promise<v
   await mkdir(folder, { recursive: true });
   await symlink(modules, join(folder, 'node_modules'));
   await writeFile(join(folder, specification), document);
+  await copyFile(join(clients, 'story.ts'), join(folder, 'story.ts'));
 }
 
 export async function generate(generator: Generator, folder: string): Promise<Client> {
-  const { file } = generator;
-  await mkdir(join(folder, generator.folder), { recursive: true });
+  const { file, part } = generator;
+  const output = join(folder, generator.folder);
+  await mkdir(output, { recursive: true });
   if (file) await writeFile(join(folder, file.path), file.content);
+  if (part) await copyFile(join(clients, part[0]), join(output, part[1]));
   const startedAt = performance.now();
   await run(join(modules, '.bin', generator.command), generator.arguments, { cwd: folder });
   const seconds = (performance.now() - startedAt) / 1000;
-  return { generator, seconds, sources: await readSources(join(folder, generator.folder)) };
+  const sources = await readSources(output);
+  // Afterwards: hey-api clears its folder.
+  await copyFile(join(clients, `${generator.folder}.ts`), join(output, 'program.ts'));
+  return { generator, seconds, sources };
 }
 
 async function readSources(folder: string): Promise<Record<string, string>> {
