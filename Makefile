@@ -6,7 +6,7 @@ REDOCLY := REDOCLY_TELEMETRY=off REDOCLY_SUPPRESS_UPDATE_NOTICE=true $(BIN)/redo
 
 sources := $(shell find src migrations generated -type f 2>/dev/null)
 
-# Contract 1.2.0. Of the next release: its commit, when it is made.
+# The code of release 1.2.0; make release sets it.
 last_release := 05a5d41cd17b27491b2e12372bc5a2bc259ef957
 
 # The tests that make up their input for as long as they are told; those of each operation would take hours.
@@ -30,7 +30,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release-contract sdks tiers test-unit test-api test-system test-more test-pooled test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile compare-answers audit backup restore clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release sdks tiers test-unit test-api test-system test-more test-pooled test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile compare-answers audit backup restore clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -118,12 +118,13 @@ format: node_modules/.installed-all ## format code and documents
 contract-diff: node_modules/.installed-all ## check that version and changelog say what changed in the document
 	$(BIN)/tsx scripts/contract-diff.ts
 
-release-contract: node_modules/.installed-all ## make the document the last released one
-	$(BIN)/tsx scripts/contract-diff.ts --release
+release: drift contract-diff ## release the version of the document: commit and tag it on main
+	$(BIN)/tsx scripts/release.ts
+	rm -rf dist/last-release
 
-sdks: dist/.sdks-compiled ## generate clients with five SDK generators and compile them
+sdks: dist/.sdks-checked ## generate clients with five SDK generators, compile them, and run each against the mock and the service
 
-dist/.sdks-compiled: spec/openapi.yaml scripts/check-sdks.ts scripts/sdks.ts node_modules/.installed-all
+dist/.sdks-checked: spec/openapi.yaml scripts/check-sdks.ts $(wildcard scripts/sdk*.ts test/contract/clients/*) dist/.built node_modules/.installed-all
 	$(BIN)/tsx scripts/check-sdks.ts
 	@mkdir -p $(@D) && touch $@
 
@@ -154,8 +155,8 @@ compare-answers: node_modules/.installed-all dist/.built ## make the same reques
 schemathesis: node_modules/.installed-all dist/.built ## try the document with Schemathesis, which must be installed (RECORD=1 to record its requests)
 	$(BIN)/tsx scripts/schemathesis.ts $(if $(RECORD),--record)
 
-mock: node_modules/.installed-all ## serve the document's examples with Prism on port 4010
-	$(BIN)/prism mock spec/openapi.yaml
+mock: node_modules/.installed-all ## serve the document's examples with Prism (PORT=n, 4010 by default)
+	$(BIN)/prism mock --port $(or $(PORT),4010) spec/openapi.yaml
 
 audit: ## ask the registry for known vulnerabilities of what ships (needs one that answers that)
 	npm audit --omit=dev
