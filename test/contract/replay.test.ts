@@ -4,8 +4,10 @@ import { documentedResponses } from '../support/contract';
 import { replays, startState, type State } from './replays';
 
 const examples = documentedResponses.flatMap(({ examples, ...response }) =>
-  Object.entries(examples).map(([name, example]) => ({
+  Object.entries(examples).map(([name, example], at) => ({
     ...response,
+    // A mock sends the first code of the status with the first example.
+    mockedCode: at === 0 ? response.codes[0] : undefined,
     key: `${response.operationId} ${response.status} ${name}`,
     example,
   })),
@@ -57,7 +59,7 @@ describe('the examples of the document', () => {
 
   it.each(examples)(
     '$key equals the response of the service',
-    async ({ key, status, mediaType, headers, example }) => {
+    async ({ key, status, mediaType, headers, mockedCode, example }) => {
       const replay = replays[key];
       if (!replay) throw new Error(`Add '${key}' to test/contract/replays.ts.`);
       const answer = await replay(state);
@@ -76,6 +78,7 @@ describe('the examples of the document', () => {
           valid: true,
         });
       }
+      if (mockedCode !== undefined) expect(answer.headers.get('x-error-code')).toBe(mockedCode);
       // Errors and files equal their examples exactly.
       if (status >= 400 || mediaType === 'text/csv') expect(answer.body).toEqual(example);
       else expect(differences(answer.body, example)).toEqual([]);

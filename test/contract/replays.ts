@@ -36,6 +36,7 @@ import { putSource, sourcePath } from '../support/source-requests';
 import { formatPath, putFormat } from '../support/format-requests';
 import { rawFilePath } from '../support/stored-uploads';
 import { insertExampleWebhook } from '../support/webhooks';
+import { webhookReplays } from './webhook-replays';
 
 /** A service with Prism's proxy between client and service. */
 async function startService(options?: Parameters<typeof startTestService>[0]): Promise<TestService> {
@@ -71,7 +72,10 @@ export interface State {
 
 /** Starts the services, and fills them. */
 export async function startState(): Promise<State> {
-  const service = await startService({ uploadBytesMax: 1024 ** 3 });
+  const service = await startService({
+    uploadBytesMax: 1024 ** 3,
+    partnerWebhookPrivateAddresses: true,
+  });
   const { api } = service;
   await api.loadFeed(springFile);
   await api.uploadFeed(summerFile);
@@ -561,8 +565,7 @@ export const replays: Record<string, Replay> = {
     api.get(`${sourcePath(partnerName, 'unknown')}/fetches`),
   'listSourceFetches 404 unknown_partner': ({ api }) =>
     api.get(`${sourcePath('Unknown', 'unknown')}/fetches`),
-  'listSourceFetches 422 not_an_integer': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=ten`),
-  'listSourceFetches 422 too_large': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=101`),
+  'listSourceFetches 422 example': ({ api }) => api.get(`${exampleSourcePath}/fetches?limit=101`),
   'listPartners 200 page': async (state) => {
     await loadFirstPartner(state);
     return state.api.get('/partners?limit=1');
@@ -711,6 +714,7 @@ export const replays: Record<string, Replay> = {
   'getRevenueShare 200 example': ({ api }) => api.get('/analytics/revenue-share'),
   'getRevenueShare 422 example': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
 
+  ...webhookReplays,
   'listWebhooks 200 healthy': ({ api }) => api.get('/webhooks'),
   'listWebhooks 200 empty': ({ limited }) => limited.get('/webhooks'),
   'listWebhooks 400 invalid_cursor': ({ api }) => api.get('/webhooks?cursor=x'),
@@ -725,7 +729,7 @@ export const replays: Record<string, Replay> = {
         happened_at: '2100-01-01T00:00:00Z',
         content: '{}',
         attempts: 1,
-        outcome: 'delivered',
+        status: 'delivered',
         last_result: 'HTTP 204',
       });
     }

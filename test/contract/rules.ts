@@ -3,6 +3,7 @@ import type { components } from '../../generated/openapi';
 type Schemas = components['schemas'];
 type FormatDefinition = Schemas['FormatDefinition'];
 type SourceDefinition = Schemas['SourceDefinition'];
+type WebhookDefinition = Schemas['WebhookDefinition'];
 
 /**
  * Changes a definition that fits the schema so that it keeps the rules that no schema expresses. One source for each column,
@@ -69,6 +70,12 @@ export function keepSourceRules(fitting: SourceDefinition): SourceDefinition {
   }
   return kept;
 }
+
+/** Changes a definition that fits the schema so that it keeps the rules that no schema expresses. */
+export const keepWebhookRules = (fitting: WebhookDefinition): WebhookDefinition => ({
+  ...fitting,
+  url: `https://127.0.0.1:1/${encodeURIComponent(fitting.url)}`,
+});
 
 const notBlank = (text: string) => (/[^\s\u0085]/.test(text) ? text : 'x');
 

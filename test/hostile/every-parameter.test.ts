@@ -99,7 +99,8 @@ async function send(
   { method, examplePath, hasBody, operationId }: Operation,
   { path = examplePath, query = '', headers = {} }: { path?: string; query?: string; headers?: object },
 ): Promise<RawResponse> {
-  const isForm = hasBody && !['createOrder', 'replaceFormat', 'replaceSource'].includes(operationId);
+  const isForm =
+    hasBody && !['createOrder', 'replaceFormat', 'replaceSource', 'replaceWebhook'].includes(operationId);
   const body = isForm ? formBody([partnerPart(), filePart()]) : JSON.stringify(order);
   const response = await sendRaw(service.url, {
     method,

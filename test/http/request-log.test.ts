@@ -74,27 +74,27 @@ describe('the log line of a request', () => {
     [
       'a wrong key',
       () => service.api.withKey('wrong').get('/orders'),
-      { operation: 'listOrders', status: 401, outcome: 'refused', error: 'unauthorized' },
+      { operation: 'listOrders', status: 401, outcome: 'refused', error_code: 'unauthorized' },
     ],
     [
       'a wrong shape',
       () => service.api.get('/products?limit=0'),
-      { operation: 'listProducts', status: 422, outcome: 'refused', error: 'invalid_shape', key },
+      { operation: 'listProducts', status: 422, outcome: 'refused', error_code: 'validation_error', key },
     ],
     [
       'an unknown resource',
       () => service.api.get('/orders/OR00099'),
-      { operation: 'getOrder', status: 404, error: 'order_not_found', path: '/orders/OR00099', key },
+      { operation: 'getOrder', status: 404, error_code: 'order_not_found', path: '/orders/OR00099', key },
     ],
     [
       'an unknown route',
       () => service.api.get('/products/PR00001/photos'),
-      { status: 404, error: 'route_not_found', path: '/products/PR00001/*' },
+      { status: 404, error_code: 'route_not_found', path: '/products/PR00001/*' },
     ],
     [
       'another method',
       () => service.api.send('PUT', '/products'),
-      { status: 405, outcome: 'refused', error: 'method_not_allowed', method: 'PUT' },
+      { status: 405, outcome: 'refused', error_code: 'method_not_allowed', method: 'PUT' },
     ],
   ])('has the error of a rejected request: %s', async (_what, ask, expected) => {
     await ask();
@@ -153,7 +153,11 @@ describe('the outcome of an incomplete response', () => {
     const { port, hostname } = new URL(service.url);
     connect(Number(port), hostname).resume().end('GET /health HTTP/1.1\r\nhost:');
 
-    expect(await theLine()).toMatchObject({ status: 400, outcome: 'aborted', error: 'incomplete_request' });
+    expect(await theLine()).toMatchObject({
+      status: 400,
+      outcome: 'aborted',
+      error_code: 'incomplete_request',
+    });
   });
 
   it('is aborted when the client disconnects during its run, and is logged at the end of the run', async () => {
@@ -244,12 +248,12 @@ describe('a request that the HTTP server rejects', () => {
       431,
       'header_too_large',
     ],
-  ])('is logged too: %s', async (_what, bytes, status, error) => {
+  ])('is logged too: %s', async (_what, bytes, status, code) => {
     const answer = await sendBytes(bytes);
 
     const line = await theLine();
-    expect(line).toMatchObject({ status, outcome: 'refused', error, bytes_out: answer.length });
-    expect(answer).toContain(`\r\nx-request-id: ${String(line.request_id)}\r\n`);
+    expect(line).toMatchObject({ status, outcome: 'refused', error_code: code, bytes_out: answer.length });
+    expect(answer).toContain(`\r\nx-request-id: ${String(line.request_id)}\r\nx-error-code: ${code}\r\n`);
     expect(line).not.toHaveProperty('operation');
   });
 
@@ -264,7 +268,7 @@ describe('a request that the HTTP server rejects', () => {
       operation: 'uploadFeed',
       status: 400,
       outcome: 'refused',
-      error: 'malformed_http',
+      error_code: 'malformed_http',
     });
   });
 });
@@ -294,7 +298,7 @@ describe('a malformed body', () => {
     const sent = { method: 'POST', headers: { 'x-api-key': testKey, 'content-type': type }, body };
     expect((await fetch(`${service.url}/orders`, sent)).status).toBe(400);
 
-    expect(await theLine()).toMatchObject({ status: 400, error: 'malformed_request' });
+    expect(await theLine()).toMatchObject({ status: 400, error_code: 'malformed_json' });
     expect(logged).toHaveLength(1);
     expect(logged.join('')).not.toContain('s3cret');
   });
@@ -304,7 +308,7 @@ describe('a malformed body', () => {
     const sent = { method: 'POST', headers, body: 'no form' };
     expect((await fetch(`${service.url}/feeds/upload`, sent)).status).toBe(400);
 
-    expect(await theLine()).toMatchObject({ status: 400, error: 'malformed_request' });
+    expect(await theLine()).toMatchObject({ status: 400, error_code: 'malformed_multipart' });
     expect(logged).toHaveLength(1);
   });
 });

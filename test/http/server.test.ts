@@ -126,7 +126,9 @@ describe('malformed or oversized HTTP', () => {
     const [head, body] = answer.split('\r\n\r\n');
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${status}\r\n`));
     expect(head).toMatch(/\r\nContent-Type: application\/json\r\n/);
-    expect(head).toMatch(/\r\nx-request-id: [0-9a-f-]{36}$/);
+    expect(head).toMatch(
+      /\r\nx-request-id: [0-9a-f-]{36}\r\nx-error-code: (malformed_http|header_too_large)$/,
+    );
     const lines = head!.split('\r\n').slice(1);
     const fields = lines.map((line) => line.split(': ') as [string, string]);
     expectSecurityHeaders(new Headers(fields));

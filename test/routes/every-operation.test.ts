@@ -12,6 +12,7 @@ import {
 import { loadProducts } from '../support/catalog';
 import { startService } from '../support/process';
 import { sendRaw, type RawResponse } from '../support/requests';
+import { putWebhook } from '../support/webhook-requests';
 import { insertExampleWebhook } from '../support/webhooks';
 
 const aUuid = expect.stringMatching(
@@ -46,7 +47,7 @@ const withPathParameter = operations.filter(({ path }) => path.includes('{'));
 
 /** A service that contains every resource named by the document's examples. */
 async function startWithExamples(): Promise<TestService> {
-  const service = await startTestService();
+  const service = await startTestService({ partnerWebhookPrivateAddresses: true });
   await loadProducts(service, [
     { sku: 'TENT-2', price: '189.90', currency: 'EUR', availability: 'in_stock' },
     { sku: 'LAMP-1', price: '24.50', currency: 'EUR' },
@@ -60,6 +61,7 @@ async function startWithExamples(): Promise<TestService> {
   await putExampleFormat(service);
   await insertExampleWebhook(service.db);
   await putExampleSource(service);
+  await putLocalWebhook(service);
   return service;
 }
 
@@ -73,6 +75,16 @@ const operationsOnSource = ['getSource', 'deleteSource', 'fetchSource', 'listSou
 async function putExampleSource({ api }: Pick<TestService, 'api'>): Promise<void> {
   const put = operations.find(({ operationId }) => operationId === 'replaceSource')!;
   if ((await api.get(put.examplePath)).status === 404) expect((await sendExample(api, put)).status).toBe(200);
+}
+
+const operationsOnWebhook = operations
+  .filter(({ path }) => path.includes('{webhook_name}'))
+  .map(({ operationId }) => operationId);
+
+/** Creates the webhook of the document's examples, for a receiver that refuses connections. */
+async function putLocalWebhook({ api }: Pick<TestService, 'api'>): Promise<void> {
+  const { status } = await putWebhook(api, 'Acme Outdoor', 'job-events', { url: 'https://127.0.0.1:1/' });
+  expect([200, 201]).toContain(status);
 }
 
 function sendExample(
@@ -93,6 +105,7 @@ async function prepare(
 ): Promise<void> {
   if (['getFormat', 'deleteFormat'].includes(operationId)) await putExampleFormat({ api });
   if (operationsOnSource.includes(operationId)) await putExampleSource({ api });
+  if (operationsOnWebhook.includes(operationId)) await putLocalWebhook({ api });
   if (operationId !== 'cancelJob') return;
   await api.post('/jobs/JV00001/run', undefined, { prefer: 'respond-async' });
 }
@@ -113,6 +126,7 @@ async function storedRows(): Promise<Record<string, unknown>> {
     'partner_formats',
     'sources',
     'source_fetches',
+    'webhook_endpoints',
     'feeds',
     'submission_jobs',
     'validation_jobs',

@@ -81,9 +81,9 @@ const largestRowsSql = `
   insert into sources (partner_id, source_name, definition)
   select 1, 'source-' || n, json_build_object(
     'url', 'https://example.org/' || repeat('a', 1900), 'format', null, 'mode', 'upsert', 'collection', null,
-    'max_withdrawn_percent', null, 'run', true, 'schedule', null, 'headers', (
+    'max_withdrawn_percent', null, 'run_after_fetch', true, 'schedule', null, 'headers', (
       select json_object_agg('x-' || m || repeat('h', 90), '********') from generate_series(1, 20) as m
-    ), 'basic_auth', null, 'enabled', true
+    ), 'basic_auth', null, 'is_enabled', true
   )
   from generate_series(1, 100) as n;
   insert into source_fetches (source_id, fetch_number, status, started_at, finished_at, attempts, failure_reason)
@@ -93,7 +93,7 @@ const largestRowsSql = `
   insert into webhook_endpoints (url, partner_name, secret, failure_reason, failures_in_a_row)
   select 'https://example.org/' || repeat('a', 1980), 'Large', 'secret', ${text(1_000)}, 1
   from generate_series(1, ${rowsCount});
-  insert into webhook_outcomes (webhook_endpoint_id, message_id, event_type, happened_at, content, attempts, outcome, last_result)
+  insert into webhook_outcomes (webhook_endpoint_id, message_id, event_type, happened_at, content, attempts, status, last_result)
   select 1, 'msg_' || md5(cast(n as text)), 'job.completed', now(), json_build_object('x', ${text(10_000)}), 1, 'discarded', ${text(1_000)}
   from generate_series(1, ${rowsCount}) as n;
 

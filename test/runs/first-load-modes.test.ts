@@ -108,10 +108,10 @@ describe('a first load straight into products', () => {
 
     const job = await loadDirectly('Misquoted', { mode: 'replace' }, misquoted);
 
-    expect(job.summary).toMatchObject({ inserted: 2, skipped: 2, withdrawals_withheld: true });
+    expect(job.summary).toMatchObject({ inserted: 2, skipped: 2, is_withdrawal_withheld: true });
     const other = await loadDirectly('Misquoted too', { mode: 'upsert' }, misquoted);
     expect(other.summary).toMatchObject({ inserted: 2, skipped: 2 });
-    expect(other.summary).not.toHaveProperty('withdrawals_withheld');
+    expect(other.summary).not.toHaveProperty('is_withdrawal_withheld');
   });
 
   it('adds the manual deletion of all earlier products to the history, even if it loads none', async () => {

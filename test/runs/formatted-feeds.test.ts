@@ -208,7 +208,7 @@ describe('a feed that fills down', () => {
     await load('handle,style,size,name\na,X,S,a\na,,M,b\n', 'Unknown', replace);
     const { job } = await load('handle,style,size,name\na,,M,b\nb,Y,S,c\n', 'Unknown', replace);
 
-    expect(job).toMatchObject({ summary: { inserted: 1, withdrawn: 0, withdrawals_withheld: true } });
+    expect(job).toMatchObject({ summary: { inserted: 1, withdrawn: 0, is_withdrawal_withheld: true } });
   });
 
   test('is unchanged when it is loaded again', async () => {
@@ -239,7 +239,7 @@ describe('mode replace', () => {
     await load('nr,size,name\nA,S,a\nA,M,b\nB,S,c\n', 'Careful', replace);
     const { job } = await load('nr,size,name\nA,S,a\nA,M,b,c\n', 'Careful', replace);
 
-    expect(job).toMatchObject({ summary: { withdrawn: 0, withdrawals_withheld: true } });
+    expect(job).toMatchObject({ summary: { withdrawn: 0, is_withdrawal_withheld: true } });
   });
 });
 

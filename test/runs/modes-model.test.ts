@@ -159,7 +159,7 @@ function apply(
     catalog.set(sku, isUnchanged ? { ...known, collection: target } : loaded);
   }
   counters.skipped = processed - counters.inserted - counters.updated - counters.unchanged;
-  return { ...counters, ...(mode === 'replace' && isBroken && { withdrawals_withheld: true }) };
+  return { ...counters, ...(mode === 'replace' && isBroken && { is_withdrawal_withheld: true }) };
 }
 
 /** Whether products have the same values from the same feed, in the same collection. */

@@ -1,7 +1,11 @@
 import fc from 'fast-check';
 import type { OpenAPIV3 } from 'openapi-types';
-import document from '../../generated/openapi.json';
+import type { Document } from 'openapi-backend';
+import json from '../../generated/openapi.json';
+import { withStrictTimes } from '../../src/http/contract/operations';
 import { stringify } from 'csv-stringify/sync';
+
+const document = withStrictTimes(json as unknown as Document);
 
 export type Schema = OpenAPIV3.SchemaObject;
 type Node = Schema | OpenAPIV3.ReferenceObject;

@@ -8,6 +8,8 @@ export const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patc
 export interface DocumentedResponse {
   operationId: string;
   status: number;
+  /** Of an error: its codes (`x-error-codes`). */
+  codes: string[];
   /** `none`: without a body. */
   mediaType: string;
   /** Headers of every such response. */
@@ -37,10 +39,15 @@ const routes: Route[] = Object.entries(document.paths).flatMap(([path, item]) =>
 /** Lists every response of the document: one entry per operation, status and media type. */
 export const documentedResponses: DocumentedResponse[] = routes.flatMap(({ operationId, responses }) =>
   Object.entries(responses).flatMap(([status, reference]) => {
-    const { headers = {}, content = {} } = resolve<OpenAPIV3.ResponseObject>(reference);
+    const {
+      headers = {},
+      content = {},
+      'x-error-codes': codes = [],
+    } = resolve<OpenAPIV3.ResponseObject & { 'x-error-codes'?: string[] }>(reference);
     const common = {
       operationId,
       status: Number(status),
+      codes,
       headers: Object.fromEntries(
         Object.entries(headers)
           .map(([name, header]) => [name, resolve<OpenAPIV3.HeaderObject>(header)] as const)
@@ -151,9 +158,14 @@ export const operations: Operation[] = Object.entries(document.paths).flatMap(([
     .map((method) => {
       const operation = item![method]!;
       // 202, 204 and 206 are for unfinished work, for clients with a current state, and for a Range: the example is none of
-      // these.
+      // these. Beside 200, 201 is for a resource that does not exist yet.
       const statuses = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
-      const success = statuses.length === 1 ? statuses : statuses.filter((status) => !/0[246]$/.test(status));
+      const success =
+        statuses.length === 1
+          ? statuses
+          : statuses.filter(
+              (status) => !/0[246]$/.test(status) && !(status === '201' && statuses.includes('200')),
+            );
       if (success.length !== 1) throw new Error(`${path}: one status of success is expected`);
       return {
         title: `${method.toUpperCase()} ${path}`,

@@ -2,17 +2,26 @@ import { appendFileSync, readdirSync, readFileSync } from 'node:fs';
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import document from '../../generated/openapi.json';
 import { documentedResponses, operationOf } from './contract';
 
 /** Counts responses outside of all operations: service pages, the router's 404 and 405, rejections by Node. */
 const outside = '(no operation)';
 
-/** Number of sent responses, by operation, status and media type. */
+/** Number of sent responses, by operation, status, media type and error code. */
 export type Seen = Map<string, number>;
 
 const seenHere: Seen = new Map();
 const documented = new Set(
-  documentedResponses.map(({ operationId, status, mediaType }) => keyOf(operationId, status, mediaType)),
+  documentedResponses.flatMap(({ operationId, status, mediaType, codes }) =>
+    (codes.length > 0 ? codes : ['']).map((code) => keyOf(operationId, status, mediaType, code)),
+  ),
+);
+
+const knownCodes = document.components.schemas.KnownErrorCode.enum;
+/** Codes that no operation declares: each is seen outside of all. */
+const codesOutside = knownCodes.filter((code) =>
+  documentedResponses.every(({ codes }) => !codes.includes(code)),
 );
 
 /** Counts every response that a server sends, independently of the router. */
@@ -21,7 +30,8 @@ export function recordResponses(server: Server): void {
     response.once('finish', () => {
       const operation = operationOf(request.method!, request.url!) ?? outside;
       const contentType = response.getHeader('content-type') as string | undefined;
-      add(seenHere, keyOf(operation, response.statusCode, mediaTypeOf(contentType)));
+      const code = response.getHeader('x-error-code') as string | undefined;
+      add(seenHere, keyOf(operation, response.statusCode, mediaTypeOf(contentType), code));
     });
   });
   // Node writes rejections of malformed requests directly to the socket.
@@ -29,8 +39,9 @@ export function recordResponses(server: Server): void {
     const end = socket.end.bind(socket) as (...args: unknown[]) => Socket;
     socket.end = (...args: unknown[]) => {
       const [, status] = /^HTTP\/1\.1 (\d{3}) /.exec(typeof args[0] === 'string' ? args[0] : '') ?? [];
-      const [, contentType] = /\r\nContent-Type: (.+?)\r\n/.exec(String(args[0])) ?? [];
-      if (status) add(seenHere, keyOf(outside, Number(status), mediaTypeOf(contentType)));
+      const headerOf = (name: string) => new RegExp(`\r\n${name}: (.+?)\r\n`).exec(String(args[0]))?.[1];
+      const key = [mediaTypeOf(headerOf('Content-Type')), headerOf('x-error-code')] as const;
+      if (status) add(seenHere, keyOf(outside, Number(status), ...key));
       return end(...args);
     };
   });
@@ -72,15 +83,20 @@ export interface CoverageReport {
 }
 
 export function reportCoverage(seen: Seen): CoverageReport {
-  const neverSeen = [...documented].filter((key) => !seen.has(key));
+  const isSeenOutside = (code: string) =>
+    [...seen.keys()].some((key) => key.startsWith(outside) && key.endsWith(` ${code}`));
+  const neverSeen = [
+    ...[...documented].filter((key) => !seen.has(key)),
+    ...codesOutside.filter((code) => !isSeenOutside(code)).map((code) => `${outside} ${code}`),
+  ];
   const undocumented = [...seen.keys()].filter(isUndocumented);
   const apart = [...seen.keys()].filter((key) => key.startsWith('(')).sort();
   const section = (title: string, keys: string[]) => [
     `${title}: ${keys.length}`,
-    ...keys.map((key) => `  ${key} ${String(seen.get(key) ?? 0).padStart(8)}`),
+    ...keys.map((key) => `  ${key.padEnd(80)} ${String(seen.get(key) ?? 0).padStart(8)}`),
   ];
   const text = [
-    'Coverage of the contract: operation, status, media type, how often sent',
+    'Coverage of the contract: operation, status, media type, error code, how often sent',
     ...section(
       'documented and seen',
       [...documented].filter((key) => seen.has(key)),
@@ -93,11 +109,13 @@ export function reportCoverage(seen: Seen): CoverageReport {
 }
 
 function isUndocumented(key: string): boolean {
-  return !documented.has(key) && !key.startsWith('(');
+  if (!key.startsWith(outside)) return !documented.has(key);
+  const [status = '', , code = ''] = key.slice(outside.length).trim().split(/ +/);
+  return Number(status) >= 400 && !knownCodes.includes(code);
 }
 
-function keyOf(operation: string, status: number, mediaType: string): string {
-  return `${operation.padEnd(22)} ${status} ${mediaType.padEnd(18)}`;
+function keyOf(operation: string, status: number, mediaType: string, code = ''): string {
+  return `${operation.padEnd(23)} ${status} ${mediaType.padEnd(18)} ${code}`.trimEnd();
 }
 
 function mediaTypeOf(contentType = 'none'): string {

@@ -3,6 +3,7 @@ import { connect, createServer, type AddressInfo, type Server, type Socket, isIP
 import { afterFile } from './harness';
 import { createSocket } from 'node:dgram';
 import dns from 'node:dns/promises';
+import tls from 'node:tls';
 import ipaddr from 'ipaddr.js';
 
 /** Finds a local port without a listener, below the range that the system assigns, so that it stays free. */
@@ -145,6 +146,13 @@ zWK6BS8yG/0/mpSqHWcNiFVufORQ
 -----END CERTIFICATE-----
 `,
 };
+
+/** Lets connections of this process trust `localhostCertificate` until the file ends, as NODE_EXTRA_CA_CERTS does. */
+export function trustLocalhost(): void {
+  const { createSecureContext } = tls;
+  tls.createSecureContext = (options) => createSecureContext({ ca: localhostCertificate.cert, ...options });
+  afterFile(() => void (tls.createSecureContext = createSecureContext));
+}
 
 export interface Line {
   port: number;

@@ -86,8 +86,10 @@ export async function startTestService(
     sources?: { privateAddresses: boolean; spread?: number; partnerStaleDays?: number };
     /** Null: no source can have secrets. */
     secretBox?: SecretBox | null;
-    /** Options of webhooks, with allowed addresses; absent: none are sent. */
+    /** Options of webhooks, with allowed addresses; absent: none are sent but pings. */
     webhooks?: 'to any address' | 'to public addresses';
+    /** Allows private addresses to webhooks of partners; default: with `webhooks`, by it. */
+    partnerWebhookPrivateAddresses?: boolean;
   } = {},
 ): Promise<TestService> {
   const { address: directAddress, db: ownDb } = await createTestDatabase();
@@ -108,6 +110,8 @@ export async function startTestService(
   });
   afterFile(() => runWorker.stopClaiming(30_000));
 
+  const partnerWebhookPrivateAddresses =
+    options.partnerWebhookPrivateAddresses ?? options.webhooks === 'to any address';
   const secretBox = options.secretBox === null ? undefined : (options.secretBox ?? testSecretBox);
   const claims = openDatabase(address, {
     applicationName: 'upload keys',
@@ -120,6 +124,7 @@ export async function startTestService(
       servicePages: options.servicePages ?? true,
       rateLimit: options.rateLimit,
       concurrentUploads: options.concurrentUploads ?? 100,
+      partnerWebhookPrivateAddresses,
     },
     authenticate: authenticateAny([testKey, otherKey], db),
     address,
@@ -143,7 +148,10 @@ export async function startTestService(
   }
   if (options.webhooks !== undefined) {
     const privateAddresses = options.webhooks === 'to any address';
-    const worker = startWebhookWorker(db, { log, privateAddresses, shutdownSeconds: 30, pollMilliseconds });
+    const worker = startWebhookWorker(db, {
+      ...{ log, secretBox, privateAddresses, shutdownSeconds: 30, pollMilliseconds },
+      partnerPrivateAddresses: partnerWebhookPrivateAddresses,
+    });
     const stopHousekeeping = startWebhookHousekeeping({ db, log }, pollMilliseconds);
     afterFile(async () => {
       await Promise.all([worker.stop(), stopHousekeeping()]);

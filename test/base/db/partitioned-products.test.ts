@@ -93,7 +93,7 @@ describe('products in partitions that an earlier version has made', () => {
     expect(await list('/products?q=tent')).toEqual(['PR00004 TENT-1 399', 'PR00001 TENT-1 189.9']);
     expect(await list(past)).toEqual(['PR00001 TENT-1 189.9', 'PR00002 LAMP-1 24.9', 'PR00003 MAT-1 59']);
     const { body: facets } = await service.api.get('/products/facets?field=brand');
-    expect(facets.values).toMatchObject([
+    expect(facets.items).toMatchObject([
       { value: 'Fjord', count: 3 },
       { value: 'Lumen', count: 1 },
       { value: 'North', count: 1 },

@@ -306,7 +306,7 @@ async function store({ sources, staleness }: History, feeds: Feed[], start: numb
       {
         partner_id: partnerId,
         source_name: `source-${index}`,
-        definition: JSON.stringify({ enabled: source.isEnabled }),
+        definition: JSON.stringify({ is_enabled: source.isEnabled }),
         failures_in_a_row: source.failures,
         created_at: timeOf(0),
       },

@@ -258,13 +258,13 @@ describe('attention', () => {
         Promise.resolve(url)
       ),
     ],
-    ['is disabled', (path, url) => service.api.put(path, { url, enabled: false })],
+    ['is disabled', (path, url) => service.api.put(path, { url, is_enabled: false })],
     ['is deleted', (path) => service.api.send('DELETE', path)],
   ])('ends when the source %s', async (what, act) => {
     const partner = `Source that ${what}`;
     const url = `${feeds.url}/feed.csv`;
     feeds.respond = (_request, response) => void response.writeHead(404).end();
-    await putSource(service.api, partner, 'daily', { url, run: false });
+    await putSource(service.api, partner, 'daily', { url, run_after_fetch: false });
     await fetchNow(service.api, partner, 'daily');
     expect(await reasonsOf(partner)).toEqual({ source_failing: 1 });
 

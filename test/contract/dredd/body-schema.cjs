@@ -27,10 +27,11 @@ function resolve(node) {
     .reduce((at, key) => at[key], document);
 }
 
-/** Resolves references; `nullable` becomes a type. */
+/** Resolves references; `nullable` becomes a type. Widths of integers are left out: Dredd takes them for errors. */
 function toDraft7(schema) {
   const { example: _, nullable, ...rest } = resolve(schema);
   const converted = { ...rest };
+  if (rest.type === 'integer') delete converted.format;
   if (nullable) converted.type = [rest.type, 'null'];
   if (rest.items) converted.items = toDraft7(rest.items);
   if (typeof rest.additionalProperties === 'object')

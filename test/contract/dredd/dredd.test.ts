@@ -8,6 +8,7 @@ import { insertKey } from '../../../src/http/keys/keys.repository';
 import { lockJob } from '../../../src/runs/queue/claims.repository';
 import { beginHistoryAt, withoutHistory } from '../../support/write-history';
 import { putSource } from '../../support/source-requests';
+import { putWebhook } from '../../support/webhook-requests';
 import { putFormat } from '../../support/format-requests';
 import { documentedResponses } from '../../support/contract';
 import { leaveRunning } from '../../support/runs-in-flight';
@@ -58,7 +59,10 @@ async function runDredd(
 
 describe('Dredd', () => {
   it('finds every response as documented, except faults that it cannot cause', async () => {
-    const service = await startTestService({ uploadBytesMax: 500_000 });
+    const service = await startTestService({
+      uploadBytesMax: 500_000,
+      partnerWebhookPrivateAddresses: true,
+    });
     await service.api.loadFeed(seededFeed);
     await service.api.uploadFeed('sku,product_name\na,A\n');
     const { jobId } = await service.api.uploadFeed('sku,product_name\nb,B\n');
@@ -91,6 +95,14 @@ describe('Dredd', () => {
     );
     for (const name of ['daily-export', 'leaving'])
       await putSource(service.api, 'Acme Outdoor', name, { url });
+    for (const name of ['local', 'leaving', 'disabled'])
+      await putWebhook(service.api, 'Acme Outdoor', name, { url: 'https://127.0.0.1:1/' });
+    await service
+      .db('webhook_endpoints')
+      .where('webhook_name', 'disabled')
+      .update({ disabled_at: new Date() });
+    for (let at = 0; at < 10; at++)
+      await putWebhook(service.api, 'Full', `many-${at}`, { url: 'https://127.0.0.1:1/' });
     await insertKey(service.db, {
       key_name: 'limited',
       key_digest: digestOf(limitedKey),

@@ -64,6 +64,22 @@ function ofSource(method, below = '') {
   };
 }
 
+const webhooks = '/partners/Acme%20Outdoor/webhooks';
+const webhook = `${webhooks}/job-events`;
+const webhookDay = '?from=2026-03-01T00:00:00Z&to=2026-03-02T00:00:00Z';
+
+/** Requests for a webhook or its sub-resources that must differ from the example. dredd.test.ts has created the webhooks. */
+function ofWebhook(method, below = '', query = '') {
+  const path = `${method} ${webhook}${below}`;
+  const at = (name) => (_, transaction) => (transaction.fullPath = `${webhooks}/${name}${below}${query}`);
+  return {
+    [`${path} 200`]: at(method === 'DELETE' ? 'leaving' : 'local'),
+    [`${path} 400`]: at('%E0%A4%A'),
+    [`${path} 404`]: at('unknown'),
+    [`${path} 409`]: at('disabled'),
+  };
+}
+
 /** The difference between a request and the successful one, by operation and status. */
 const changes = {
   'GET /feeds 200': (_, transaction) => (transaction.fullPath = '/feeds?limit=1'),
@@ -206,6 +222,17 @@ const changes = {
   'PUT /partners/Acme%20Outdoor/sources/daily-export 415': (request) =>
     (request.headers['Content-Type'] = 'text/plain'),
   'PUT /partners/Acme%20Outdoor/sources/daily-export 422': (request) => (request.body = '{}'),
+  ...ofWebhook('GET'),
+  ...ofWebhook('DELETE'),
+  ...ofWebhook('POST', '/ping'),
+  ...ofWebhook('POST', '/pause'),
+  ...ofWebhook('POST', '/replay', webhookDay),
+  [`PUT ${webhook} 200`]: (_, transaction) => (transaction.fullPath = `${webhooks}/local`),
+  [`PUT ${webhook} 400`]: (request) => (request.body = '{'),
+  [`PUT ${webhook} 409`]: (_, transaction) => (transaction.fullPath = '/partners/Full/webhooks/one-more'),
+  [`PUT ${webhook} 413`]: (request) => (request.body = `{"url":"${'x'.repeat(100_000)}"}`),
+  [`PUT ${webhook} 415`]: (request) => (request.headers['Content-Type'] = 'text/plain'),
+  [`PUT ${webhook} 422`]: (request) => (request.body = '{}'),
   'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 400': (request) => (request.body = '{'),
   // dredd.test.ts has given this partner the maximum number of formats.
   'PUT /partners/Acme%20Outdoor/formats/weekly-price-list 409': (_, transaction) =>
@@ -293,9 +320,10 @@ hooks.beforeEach((transaction, done) => {
   else delete request.headers.Prefer;
   const path = request.uri.split('?')[0];
   // A job or a product is unknown to a key of another partner.
-  const forbiddenKey = /\/(run|cancel|revert|withdraw|fetch|(formats|sources)\/[^/]+)$/.test(path)
-    ? readOnlyKey
-    : limitedKey;
+  const forbiddenKey =
+    /\/(run|cancel|revert|withdraw|fetch|ping|pause|replay|(formats|sources|webhooks)\/[^/]+)$/.test(path)
+      ? readOnlyKey
+      : limitedKey;
   request.headers['x-api-key'] = { 401: 'wrong', 403: forbiddenKey }[status] ?? apiKey;
   if (/^\/feeds\/(upload|inspect)$/.test(request.uri))
     request.headers['Content-Type'] = `multipart/form-data; boundary=${boundary}`;

@@ -10,6 +10,7 @@ import { withStoredKey, startTestService, type TestService } from '../../support
 import { loadProducts } from '../../support/catalog';
 import { putSource } from '../../support/source-requests';
 import { putFormat } from '../../support/format-requests';
+import { putWebhook } from '../../support/webhook-requests';
 import { insertExampleWebhook } from '../../support/webhooks';
 
 let service: TestService;
@@ -25,6 +26,7 @@ beforeAll(async () => {
   await putFormat(service.api, 'Acme Outdoor', 'weekly-price-list');
   await insertExampleWebhook(service.db);
   await putSource(service.api, 'Acme Outdoor', 'daily-export', { url: 'https://feeds.acme.example/' });
+  await putWebhook(service.api, 'Acme Outdoor', 'job-events', { url: 'https://hooks.acme.example/' });
   reader = await withStoredKey(service, null, 'reader', { is_read_only: true });
 });
 

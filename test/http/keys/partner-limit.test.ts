@@ -3,6 +3,7 @@ import type { ApiClient, ApiResponse } from '../../support/api-client';
 import { operations, parametersOf, withQuery, type Operation } from '../../support/contract';
 import { withStoredKey, startTestService, type TestService } from '../../support/service';
 import { putSource, sourcePath } from '../../support/source-requests';
+import { putWebhook } from '../../support/webhook-requests';
 import { putFormat } from '../../support/format-requests';
 import { stored } from '../../support/stored-uploads';
 import { sendTo } from '../../support/webhooks';
@@ -57,7 +58,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
     happened_at: new Date(),
     content: '{}',
     attempts: 1,
-    outcome: 'delivered',
+    status: 'delivered',
   });
   // A rejection repeats the sent name, so the mark is in the definition.
   const formatName = `format-of-${mark.length}`;
@@ -67,6 +68,8 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
   const url = `https://${mark}.example/${mark}.csv`;
   await putSource(api, partnerName, sourceName, { url, format: formatName });
   expect((await uploader.post(`${sourcePath(partnerName, sourceName)}/fetch`)).status).toBe(202);
+  const webhookName = `${mark.toLowerCase()}-webhook`;
+  await putWebhook(api, partnerName, webhookName, { url: `https://${mark}.example/${mark}` });
   const { body: products } = await api.get(`/products?sku=${mark}-1`);
   const productId = products.items[0].product_id as string;
   await indexBacklog(service.db);
@@ -89,6 +92,7 @@ async function fill(partnerName: string, mark: string): Promise<PartnerValues> {
       webhook_id: [String(webhookId)],
       format: [formatName],
       source_name: [sourceName],
+      webhook_name: [webhookName],
       partner_name: [partnerName],
       sku: [`${mark}-1`],
       q: [`${mark} tent`],
@@ -107,6 +111,7 @@ const unknownIds: PartnerValues['values'] = {
   format_name: ['unknown'],
   webhook_id: ['999999'],
   source_name: ['unknown'],
+  webhook_name: ['unknown'],
   partner_name: ['Unknown'],
 };
 
@@ -127,7 +132,7 @@ const neutral = new Set([
     'sort_by',
     'status',
   ],
-  ...['uploaded_from', 'uploaded_to'],
+  ...['uploaded_from', 'uploaded_to', 'from', 'to', 'seconds', 'rotate_secret', 'include_delivered'],
   ...['If-None-Match', 'If-Range', 'Last-Event-ID', 'Prefer', 'Range'],
 ]);
 
@@ -178,7 +183,7 @@ function requestsNaming(
 function bodyNaming({ exampleBody, operationId }: Operation, known: (name: string) => string[]): RequestInit {
   const init = exampleBody();
   // A definition names no data of a partner.
-  if (['replaceFormat', 'replaceSource'].includes(operationId)) return init;
+  if (['replaceFormat', 'replaceSource', 'replaceWebhook'].includes(operationId)) return init;
   if (init.body instanceof FormData) {
     for (const name of [...init.body.keys()])
       if (!neutralFields.has(name)) init.body.set(name, known(name)[0]!);
@@ -210,6 +215,7 @@ async function snapshot(): Promise<unknown> {
     'partner_formats',
     'sources',
     'source_fetches',
+    'webhook_endpoints',
     'products',
     'orders',
     'order_items',

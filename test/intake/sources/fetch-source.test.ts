@@ -36,7 +36,7 @@ async function store(definition: object = {}, partnerName = partner): Promise<st
   const name = `source-${++count}`;
   const { status, body } = await putSource(service.api, partnerName, name, {
     url: `${feeds.url}/export/products.csv?kind=all`,
-    run: false,
+    run_after_fetch: false,
     ...definition,
   });
   expect([status, body.detail]).toEqual([200, undefined]);
@@ -50,7 +50,7 @@ const getSource = async (name: string) => (await service.api.get(sourcePath(part
 describe('a fetch', () => {
   it('creates a feed as an upload does, and runs it', async () => {
     const owner = 'Fetched Ltd';
-    const name = await store({ run: true, mode: 'replace', collection: 'tents' }, owner);
+    const name = await store({ run_after_fetch: true, mode: 'replace', collection: 'tents' }, owner);
 
     const fetch = await fetchOnce(name, owner);
 
@@ -88,7 +88,10 @@ describe('a fetch', () => {
       const rows = (count: number) =>
         `sku,product_name\n${Array.from({ length: count }, (_, at) => `S${at},Tent\n`).join('')}`;
       await service.api.loadFeed(rows(40), owner);
-      const name = await store({ run: true, mode: 'replace', max_withdrawn_percent: percent }, owner);
+      const name = await store(
+        { run_after_fetch: true, mode: 'replace', max_withdrawn_percent: percent },
+        owner,
+      );
       feeds.respond = (_request, response) => void response.end(rows(25));
 
       const fetch = await fetchOnce(name, owner);
@@ -125,7 +128,7 @@ describe('a fetch', () => {
 
   it('creates no feed of a file that the server reports as unchanged, while the last feed is in force', async () => {
     const owner = 'Conditional Ltd';
-    const name = await store({ run: true }, owner);
+    const name = await store({ run_after_fetch: true }, owner);
     feeds.respond = ({ headers }, response) => {
       if (headers['if-none-match'] === '"v1"') response.writeHead(304).end();
       else
@@ -152,7 +155,7 @@ describe('a fetch', () => {
 
   it('creates no feed of equal bytes, unless mode, format or a later run differ', async () => {
     const owner = 'Equal Ltd';
-    const name = await store({ run: true }, owner);
+    const name = await store({ run_after_fetch: true }, owner);
     const loaded = async (feedId: string) =>
       eventually('the feed is loaded', async () => (await getFeed(feedId)).validation_status === 'completed');
     const first = await fetchOnce(name, owner);
@@ -174,7 +177,7 @@ describe('a fetch', () => {
 
   it('creates no feed of equal bytes after a feed of another collection, but creates one after a feed without a collection', async () => {
     const owner = 'Collections Ltd';
-    const name = await store({ run: true, collection: 'tents' }, owner);
+    const name = await store({ run_after_fetch: true, collection: 'tents' }, owner);
     const first = await fetchOnce(name, owner);
     await eventually(
       'the feed is loaded',
@@ -207,16 +210,16 @@ describe('a fetch fails at once', () => {
       'not_a_table (html): This is an HTML page',
     ],
     ['JSON', '{"error":"x"}', 'not_a_table (json): This is JSON'],
-    ['an empty file', '', 'invalid_feed_file: Uploaded file is empty.'],
+    ['an empty file', '', 'empty_file: Uploaded file is empty.'],
     [
       'a file without sku',
       'a,b\n1,2\n',
-      'invalid_feed_file: Invalid CSV file: Missing required CSV headers: product_name, sku',
+      'missing_columns: Invalid CSV file: Missing required CSV headers: product_name, sku',
     ],
     [
       'a file that is too large',
       `${csv}${'x'.repeat(11_000)}`,
-      'too_large: Uploaded file exceeds the limit of 10000 bytes.',
+      'file_too_large: Uploaded file exceeds the limit of 10000 bytes.',
     ],
   ])('for %s', async (_what, content, reason) => {
     const name = await store();
@@ -252,7 +255,7 @@ describe('a fetch fails at once', () => {
       attempts: 1,
       http_status: 200,
       failure_reason:
-        "invalid_shape: format: Format should have the column 'product_name', except in mode 'update'.",
+        "validation_error: format: Format should have the column 'product_name', except in mode 'update'.",
     });
   });
 
@@ -261,7 +264,7 @@ describe('a fetch fails at once', () => {
     feeds.respond = (_request, response) =>
       void response.setHeader('content-encoding', 'gzip').end(gzipSync(csv + 'x'.repeat(5_000_000)));
 
-    expect((await fetchOnce(name)).failure_reason).toMatch(/^too_large/);
+    expect((await fetchOnce(name)).failure_reason).toMatch(/^file_too_large/);
   });
 
   it.each([

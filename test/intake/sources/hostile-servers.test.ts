@@ -183,7 +183,7 @@ it.each(rows)('a server that %s: %s', async (server, reason, repeated) => {
   const before = await filesBelow(of.dataDir);
   const name = `source-${Object.keys(servers).indexOf(server)}`;
   const target = url?.() ?? `${other.speak ? rawUrl : feeds.url}/a.csv`;
-  expect((await putSource(of.api, partner, name, { url: target, run: false })).status).toBe(200);
+  expect((await putSource(of.api, partner, name, { url: target, run_after_fetch: false })).status).toBe(200);
 
   const fetch = await fetchNow(of.api, partner, name);
 

@@ -12,7 +12,7 @@ const sources = { privateAddresses: true, spread: 0 };
 /** Requests fetches of new sources of a partner. */
 async function request({ api }: TestService, partner: string, names: string[], url: string): Promise<void> {
   for (const name of names) {
-    expect((await putSource(api, partner, name, { url, run: false })).status).toBe(200);
+    expect((await putSource(api, partner, name, { url, run_after_fetch: false })).status).toBe(200);
     expect((await api.post(`${sourcePath(partner, name)}/fetch`)).status).toBe(202);
   }
 }
@@ -47,7 +47,7 @@ describe('servers that occupy all slots of a process', () => {
       response.on('close', () => clearInterval(timer));
     }
 
-    await putSource(service.api, 'Neighbor', 'quick', { url: `${quick.url}/a.csv`, run: false });
+    await putSource(service.api, 'Neighbor', 'quick', { url: `${quick.url}/a.csv`, run_after_fetch: false });
     expect(await fetchNow(service.api, 'Neighbor', 'quick')).toMatchObject({ status: 'completed' });
 
     const rows = await service.db('source_fetches').where({ status: 'queued', attempts: 1 });

@@ -52,7 +52,7 @@ const redirectTo =
 async function store(definition: object = {}, of: TestService = service): Promise<string> {
   const { status, body } = await putSource(of.api, partner, 'daily', {
     url: `${feeds.url}/a.csv`,
-    run: false,
+    run_after_fetch: false,
     ...definition,
   });
   expect([status, body.detail]).toEqual([200, undefined]);

@@ -208,7 +208,7 @@ describe('a slot', () => {
   });
 
   it('does not occur for a disabled source', async () => {
-    await putSource(service.api, partner, 'a', { ...daily, enabled: false });
+    await putSource(service.api, partner, 'a', { ...daily, is_enabled: false });
 
     expect(await nextOf('a')).toBeNull();
     await scheduleDue(service.db, { now: at('2126-03-02T05:30:00Z') });

@@ -93,7 +93,7 @@ describe('a partner without a completed feed', () => {
     const definitions = [
       { url, stale_after_days: 20 },
       { url, stale_after_days: 10 },
-      { url, stale_after_days: 1, enabled: false },
+      { url, stale_after_days: 1, is_enabled: false },
       { url },
     ];
     for (const [at, definition] of definitions.entries())

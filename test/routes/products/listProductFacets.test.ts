@@ -25,12 +25,10 @@ async function facets(query: Record<string, string>, api = service.api) {
   const { status, body } = await api.get(`/products/facets?${new URLSearchParams(query).toString()}`);
   expect(status).toBe(200);
   expect(body.field).toBe(query.field ?? 'brand');
-  return body.values.map(
-    ({ value, count, is_exact }: { value: string; count: number; is_exact: boolean }) => {
-      expect(is_exact).toBe(true);
-      return `${value} ${count}`;
-    },
-  );
+  return body.items.map(({ value, count, is_exact }: { value: string; count: number; is_exact: boolean }) => {
+    expect(is_exact).toBe(true);
+    return `${value} ${count}`;
+  });
 }
 
 describe('GET /products/facets', () => {
@@ -81,8 +79,8 @@ describe('GET /products/facets', () => {
 
       const { body } = await own.api.get('/products/facets?field=brand');
 
-      expect(body.values).toHaveLength(50);
-      expect(body.values.slice(0, 3)).toEqual([
+      expect(body.items).toHaveLength(50);
+      expect(body.items.slice(0, 3)).toEqual([
         { value: 'A', count: 10_000, is_exact: false },
         { value: 'B', count: 10_000, is_exact: true },
         { value: 'C20002', count: 1, is_exact: true },

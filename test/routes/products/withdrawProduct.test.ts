@@ -118,7 +118,7 @@ describe('POST /products/{product_id}/withdraw', () => {
       await withdraw(productIds[0]);
       await indexBacklog(service.db);
       const facets = async (query: string) =>
-        (await get(`/products/facets?field=category&partner_name=Facets${query}`)).values.map(
+        (await get(`/products/facets?field=category&partner_name=Facets${query}`)).items.map(
           ({ value, count }: { value: string; count: number }) => [value, count],
         ) as [string, number][];
 

@@ -17,11 +17,11 @@ const defaults = {
   mode: 'upsert',
   collection: null,
   max_withdrawn_percent: null,
-  run: true,
+  run_after_fetch: true,
   schedule: null,
   headers: {},
   basic_auth: null,
-  enabled: true,
+  is_enabled: true,
   stale_after_days: null,
 };
 
@@ -46,16 +46,16 @@ describe('PUT /partners/{partner_name}/sources/{source_name}', () => {
     });
 
     it('replaces a source as a whole, and computes its next time', async () => {
-      await put({ url, mode: 'replace', max_withdrawn_percent: 12.5, run: false });
+      await put({ url, mode: 'replace', max_withdrawn_percent: 12.5, run_after_fetch: false });
 
-      const { body } = await put({ url, schedule: { cron: '0 6 1 1 *' }, enabled: true });
+      const { body } = await put({ url, schedule: { cron: '0 6 1 1 *' }, is_enabled: true });
 
       const next = new Date(Date.UTC(new Date().getUTCFullYear() + 1, 0, 1, 6)).toISOString();
       expect(body).toMatchObject({
         definition: { url, ...defaults, schedule: { cron: '0 6 1 1 *', time_zone: 'UTC' } },
         next_fetch_at: next,
       });
-      expect((await put({ url, schedule: { cron: '0 6 1 1 *' }, enabled: false })).body).toMatchObject({
+      expect((await put({ url, schedule: { cron: '0 6 1 1 *' }, is_enabled: false })).body).toMatchObject({
         state: 'disabled',
         next_fetch_at: null,
       });

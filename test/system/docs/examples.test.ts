@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import document from '../../../generated/openapi.json';
 import { createTestFolder, project } from '../../support/harness';
 import { startService, usedDataDir } from '../../support/process';
 
@@ -101,8 +100,9 @@ describe('the commands of the documentation', () => {
     });
   });
 
-  it("of the contract's introduction find a product, on a service without feeds", async () => {
-    const [, script] = /^```sh\n(.*?)^```$/ms.exec(document.info.description)!;
+  it('of the first upload find a product, on a service without feeds', async () => {
+    const page = readFileSync(join(project, 'docs/how-to/try-the-contract.md'), 'utf8');
+    const [, script] = /^```sh\n(api\(\) .*?)^```$/ms.exec(page)!;
     const folder = await folderWithoutFeeds();
     const { url } = await startService({ cwd: folder });
     const setUp = `URL=${url}; KEY=$(cat .data/api-key)\n`;

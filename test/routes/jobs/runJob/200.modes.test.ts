@@ -108,10 +108,15 @@ describe('a run of a replace feed', () => {
 
     const { job, jobId } = await load(csvOf(['S1,Name 1,1', '"S2"x,Name,1']), replace);
 
-    expect(job.summary).toMatchObject({ unchanged: 1, skipped: 1, withdrawn: 0, withdrawals_withheld: true });
+    expect(job.summary).toMatchObject({
+      unchanged: 1,
+      skipped: 1,
+      withdrawn: 0,
+      is_withdrawal_withheld: true,
+    });
     expect(await skusOf('Withholds')).toEqual(skus(1, 3));
     const { body: plan } = await service.api.post(`/jobs/${jobId}/plan`);
-    expect(plan).toMatchObject({ withheld_lines: [3], count: 0, summary: { withdrawals_withheld: true } });
+    expect(plan).toMatchObject({ withheld_lines: [3], count: 0, summary: { is_withdrawal_withheld: true } });
   });
 
   it.each([
@@ -123,7 +128,7 @@ describe('a run of a replace feed', () => {
 
     const { job } = await load(csvOf(['S1,Name 1,1', row]), replace);
 
-    expect(job.summary).toMatchObject({ skipped: 1, withdrawn: 0, withdrawals_withheld: true });
+    expect(job.summary).toMatchObject({ skipped: 1, withdrawn: 0, is_withdrawal_withheld: true });
   });
 
   it('withdraws a product that was once loaded from a repeated header, which names none', async () => {
@@ -143,7 +148,7 @@ describe('a run of a replace feed', () => {
 
     const { body: plan } = await service.api.post(`/jobs/${jobId}/plan`);
     expect(plan.withheld_lines).toEqual(Array.from({ length: 100 }, (_, at) => at + 3));
-    expect(plan.summary).toMatchObject({ skipped: 101, withdrawals_withheld: true });
+    expect(plan.summary).toMatchObject({ skipped: 101, is_withdrawal_withheld: true });
   });
 
   it('fails when it would withdraw more than ten and more than a fifth, until the number is confirmed', async () => {

@@ -111,7 +111,7 @@ describe('concurrent orders', () => {
       'idempotent_request_in_progress',
       ['twice', false],
       'idempotent_request_in_progress',
-      'ordered_product_not_found',
+      'product_not_found',
       ['c', false],
     ]);
     expect(outcomes[2]).toMatchObject({ value: { responseBody: first.responseBody } });

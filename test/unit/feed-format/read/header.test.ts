@@ -50,12 +50,14 @@ describe('readHeader', () => {
   ])('reports the same error for a header in which %s', (_, text) => {
     expect(read(text)).toEqual({
       problem: 'Invalid CSV file: Missing required CSV headers: product_name, sku',
+      code: 'missing_columns',
     });
   });
 
   it('rejects a repeated product column and names the first', () => {
     expect(read('sku,product_name,Price,SKU,price\n')).toEqual({
       problem: 'Invalid CSV file: Duplicate header: sku',
+      code: 'duplicate_column',
     });
   });
 
@@ -65,6 +67,7 @@ describe('readHeader', () => {
   ])('rejects a header row that %s within the limit', (_, make) => {
     expect(read(make(300 * 1024))).toEqual({
       problem: 'Invalid CSV file: The header row is longer than 262144 bytes.',
+      code: 'header_too_long',
     });
   });
 

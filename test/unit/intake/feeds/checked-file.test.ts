@@ -159,7 +159,7 @@ describe('CheckedFile', () => {
 
         const { error } = await read(new CheckedFile(checks), inChunks(bytes, of.borders));
 
-        expect(error?.code).toBe('too_large');
+        expect(error?.code).toBe('file_too_large');
       }),
       casesFor('files above the limit', 50),
     );
@@ -193,6 +193,6 @@ describe('CheckedFile', () => {
     });
 
     expect(bytes.length).toBeLessThan(long);
-    expect((await read(checked, inChunks(bytes, []))).error?.code).toBe('too_large');
+    expect((await read(checked, inChunks(bytes, []))).error?.code).toBe('file_too_large');
   });
 });
