@@ -195,7 +195,7 @@ const webhooksSql = `
   insert into webhook_endpoints (url, partner_name, event_types, secret, failures_in_a_row, failed_at, failure_reason) values
     ('https://acme.example.org/events', 'Acme Outdoor', null, 'none', 0, null, null),
     ('https://shop.example.org/orders', null, array['order.created'], 'none', 3, now(), 'HTTP 503');
-  insert into webhook_outcomes (webhook_endpoint_id, message_id, event_type, happened_at, content, attempts, outcome, last_result)
+  insert into webhook_outcomes (webhook_endpoint_id, message_id, event_type, happened_at, content, attempts, status, last_result)
   select 1, 'msg_' || md5(n::text), (array['job.completed', 'job.failed'])[1 + n % 2], now() - n * interval '1 hour', '{}',
     1 + n % 3, (array['delivered', 'delivered', 'delivered', 'discarded'])[1 + n % 4], (array['HTTP 204', 'HTTP 200', 'HTTP 204', 'HTTP 500'])[1 + n % 4]
   from generate_series(1, 12) as n;

@@ -24,7 +24,7 @@ export function commandLinePage(): string {
       feed.options.map((option) => [code(option.flags), describeOption(feed, option)]),
     ),
     'The result goes to standard output, progress and errors to standard error. An error with `--json` is' +
-      ' `{"error": {"message", "exit_code", …}}`, with `status`, `request_id` and the `response` of the service where there' +
+      ' `{"error": {"message", "exit_code", …}}`, with `status`, `error_code`, `request_id` and the `response` of the service where there' +
       ' is one, and the `inspection` of a refused file.',
     table(['Exit code', 'Meaning'], exitCodeMeanings),
     '## npm run admin',

@@ -35,7 +35,11 @@ import {
   slowDeliveryMilliseconds,
 } from '../../src/webhooks/delivery-slots';
 import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhooks/deliveries.repository';
+import { namedWebhooksMax, pauseSecondsMax } from '../../src/webhooks/named-endpoints.repository';
+import { replayMillisecondsMax } from '../../src/webhooks/partner-webhooks.handlers';
+import { pingLimits } from '../../src/webhooks/ping';
 import { webhookLimits } from '../../src/webhooks/send';
+import { previousSecretHours } from '../../src/webhooks/webhook-secrets';
 import { webhookRetries } from '../../src/webhooks/deliver';
 import { webhookDeadMilliseconds } from '../../src/webhooks/endpoints.repository';
 import { jobWaitLimits } from '../../src/runs/jobs/job-changes';
@@ -57,6 +61,9 @@ const formatBytes = replaceFormat.requestBody['x-max-bytes'];
 
 const { put: replaceSource } = document.paths['/partners/{partner_name}/sources/{source_name}'];
 const sourceBytes = replaceSource.requestBody['x-max-bytes'];
+
+const { put: replaceWebhook } = document.paths['/partners/{partner_name}/webhooks/{webhook_name}'];
+const webhookBytes = replaceWebhook.requestBody['x-max-bytes'];
 
 const uploads = concurrentUploadsDefault;
 
@@ -303,13 +310,37 @@ const groups: Record<string, Row[]> = {
       'Standard Webhooks recommends 15 to 30 s.',
     ],
     [
+      'Named webhooks of a partner; definition of one',
+      `${namedWebhooksMax}; ${bytes(webhookBytes)}`,
+      '409; 413',
+      'Each event is sent to each of them.',
+    ],
+    [
+      'Response to a ping; pings in one process; of one partner',
+      `${duration(webhookLimits.pingMilliseconds)}; ${pingLimits.concurrentPings}; ${pingLimits.concurrentPingsOfPartner}`,
+      'null; 503',
+      'The caller waits, and occupies a connection to the service.',
+    ],
+    [
+      'Pause of a webhook by its partner; period of a replay',
+      `${duration(pauseSecondsMax * 1000)}; ${duration(replayMillisecondsMax)}`,
+      '422',
+      'A pause must end before its events are too old. A replay of a longer period would take too long for a request.',
+    ],
+    [
+      'Validity of a secret after its rotation',
+      duration(previousSecretHours * 3_600_000),
+      'Only the new secret signs',
+      'Receivers need time to take the new one.',
+    ],
+    [
       'Retries',
       `${webhookRetries.backoffSeconds.map((seconds) => duration(seconds * 1000)).join(', ')} after the attempt before`,
       'The event is discarded',
       'Nine attempts within 28 to 33 h.',
     ],
     [
-      'Age of an event for a paused endpoint',
+      'Time for which an event is due while its endpoint is paused',
       duration(webhookAgeMilliseconds),
       'The event is discarded',
       'Attempts are not counted while an endpoint is paused.',
