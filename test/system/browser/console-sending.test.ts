@@ -24,11 +24,11 @@ function feedOf(bytes: number): string {
   return `sku,product_name\n${Array.from({ length: rows }, (_, at) => row(at)).join('')}`;
 }
 
-/** Throttles the upload of the page, so that there is time to look. @returns a function that ends that */
+/** Throttles the upload of the page to two minutes for two MiB: checks of a loaded machine end before it. @returns a function that ends that */
 async function sendSlowly(page: Page): Promise<() => Promise<void>> {
   const session = await page.context().newCDPSession(page);
   const unlimited = { offline: false, latency: 0, downloadThroughput: -1 };
-  await session.send('Network.emulateNetworkConditions', { ...unlimited, uploadThroughput: 256 * 1024 });
+  await session.send('Network.emulateNetworkConditions', { ...unlimited, uploadThroughput: 16 * 1024 });
   return () => session.detach();
 }
 
