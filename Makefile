@@ -124,7 +124,7 @@ release: drift contract-diff ## release the version of the document: commit and 
 
 sdks: dist/.sdks-checked ## generate clients with five SDK generators, compile them, and run each against the mock and the service
 
-dist/.sdks-checked: spec/openapi.yaml scripts/check-sdks.ts $(wildcard scripts/sdk*.ts test/contract/clients/*) dist/.built node_modules/.installed-all
+dist/.sdks-checked: spec/openapi.yaml scripts/check-sdks.ts scripts/service-process.ts test/contract/prism.ts $(wildcard scripts/sdk*.ts test/contract/clients/*) dist/.built node_modules/.installed-all
 	$(BIN)/tsx scripts/check-sdks.ts
 	@mkdir -p $(@D) && touch $@
 

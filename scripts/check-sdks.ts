@@ -9,7 +9,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { OpenAPIV3 } from 'openapi-types';
 import { parse } from 'yaml';
-import { runPrograms, startServers, type Server } from './sdk-programs';
+import { closeAll } from '../test/support/harness';
+import { runPrograms, startServers } from './sdk-programs';
 import { compile, generate, generators, nameProblems, prepareFolder, type Client, type Names } from './sdks';
 
 const specification = join(__dirname, '..', 'spec', 'openapi.yaml');
@@ -21,7 +22,6 @@ async function main(): Promise<void> {
   // The database must reach its folder, as another user.
   chmodSync(temporary, 0o755);
   await prepareFolder(folder, text);
-  let servers: Server[] = [];
   try {
     const clients = await Promise.all(
       Object.values(generators).map((generator) => generate(generator, folder)),
@@ -34,10 +34,10 @@ async function main(): Promise<void> {
     const startedAt = performance.now();
     await compile(folder);
     console.log(`all compile under strict, ${((performance.now() - startedAt) / 1000).toFixed(1)} s`);
-    servers = await startServers(join(folder, 'openapi.yaml'), temporary);
+    const servers = await startServers(temporary);
     for (const line of await runPrograms(folder, servers)) console.log(line);
   } finally {
-    await Promise.all(servers.map((server) => server.stop()));
+    await closeAll();
     rmSync(temporary, { recursive: true, force: true });
   }
 }

@@ -1,10 +1,12 @@
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import type { Program, Story } from '../test/contract/clients/story';
+import { startMock } from '../test/contract/prism';
+import { afterFile } from '../test/support/harness';
 import { generators } from './sdks';
 import { startServiceProcess } from './service-process';
 
@@ -34,17 +36,25 @@ export interface Server {
   /** The partner whose products and sales it has. */
   partnerOf(program: string): string;
   expected: Omit<Story, 'rejects'>;
-  stop(): unknown;
 }
 
 /**
- * Starts what the programs talk to: the mock, a mock of a later version, the service.
- * @param document - of the mock, which restarts when it changes
+ * Starts what the programs talk to: the mock, a mock of a later version, the service. `closeAll` stops them.
  * @param folder - for the data of the service, accessible to other users
  */
-export async function startServers(document: string, folder: string): Promise<Server[]> {
-  const [mock, service] = await Promise.all([startMock(document), startService(folder)]);
-  return [mock, await startMockOfTomorrow(mock.url), service];
+export async function startServers(folder: string): Promise<Server[]> {
+  const mock = await startMock();
+  const partnerOf = () => 'Acme Outdoor';
+  return [
+    { name: 'the mock', url: mock, partnerOf, expected: story },
+    { name: 'a later version', url: await startMockOfTomorrow(mock), partnerOf, expected: storyOfTomorrow },
+    {
+      name: 'the service',
+      url: await startService(folder),
+      partnerOf: (program) => `Partner of ${program}`,
+      expected: story,
+    },
+  ];
 }
 
 /**
@@ -71,18 +81,12 @@ async function runProgram(name: string, program: Program, servers: Server[]): Pr
     const { rejects, ...seen } = await program(server.url, key, server.partnerOf(name));
     // Of the bodies that are not JSON, one row is enough.
     const isWhole = rejects.startsWith('_line,_codes,') && rejects.includes('MAT-7,Sleeping mat');
-    if (isWhole && JSON.stringify(seen, sorted) === JSON.stringify(server.expected, sorted)) continue;
+    if (isWhole && isDeepStrictEqual(seen, server.expected)) continue;
     throw new Error(
       `The program of ${name} saw this with ${server.name}: ${JSON.stringify({ rejects, ...seen })}`,
     );
   }
   return `${name.padEnd(36)}ran against ${servers.map((server) => server.name).join(', ')}`;
-}
-
-/** Sorts the members of objects, for comparison. */
-function sorted(_name: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 async function findPython(): Promise<string | undefined> {
@@ -96,30 +100,15 @@ async function findPython(): Promise<string | undefined> {
 const runPython: Program = async (...args) =>
   JSON.parse((await execute('python3', [pythonProgram, ...args])).stdout) as Story;
 
-async function startMock(document: string): Promise<Server> {
-  const command = join(project, 'node_modules', '.bin', 'prism');
-  const child = spawn(command, ['mock', '--port', '0', document]);
-  const url = await new Promise<string>((resolve, reject) => {
-    child.once('exit', () => reject(new Error('the mock did not start')));
-    let text = '';
-    child.stdout.on('data', (chunk: Buffer) => {
-      text += chunk.toString();
-      const listening = /listening on (http:\S+:\d+)/.exec(text);
-      if (listening) resolve(listening[1]!);
-    });
-  });
-  return {
-    name: 'the mock',
-    url,
-    partnerOf: () => 'Acme Outdoor',
-    expected: story,
-    stop: () => child.kill(),
-  };
-}
-
-/** Starts a mock whose open enums have new values. */
-async function startMockOfTomorrow(mock: string): Promise<Server> {
+/** Starts a mock whose open enums have new values, and that is unavailable at the first attempt of a program that repeats it. */
+async function startMockOfTomorrow(mock: string): Promise<string> {
+  let isAvailable = false;
   const forward = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (!isAvailable && request.headers['user-agent']?.startsWith('Python-urllib')) {
+      isAvailable = true;
+      response.writeHead(503, { 'x-error-code': 'unavailable', 'retry-after': '0' }).end();
+      return;
+    }
     const {
       host: _host,
       connection: _connection,
@@ -140,26 +129,18 @@ async function startMockOfTomorrow(mock: string): Promise<Server> {
   const server = createServer((request, response) => void forward(request, response));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return {
-    name: 'a later version',
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    partnerOf: () => 'Acme Outdoor',
-    expected: storyOfTomorrow,
-    stop: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
+  afterFile(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function startService(folder: string): Promise<Server> {
+async function startService(folder: string): Promise<string> {
   const settings = { API_KEYS: key, LOG_LEVEL: 'info' };
   const service = await startServiceProcess(join(folder, 'data'), settings);
-  return {
-    name: 'the service',
-    url: service.url,
-    partnerOf: (program) => `Partner of ${program}`,
-    expected: story,
-    stop: () => service.stop(),
-  };
+  afterFile(async () => {
+    await service.stop();
+  });
+  return service.url;
 }

@@ -9,7 +9,7 @@ import {
   runJob,
   uploadFeed,
 } from './sdk.gen';
-import { file, notFound, orderOf, pricesOf, unitsOf, unknownOrder, type Program } from '../story';
+import { file, notFound, orderOf, storyOf, unknownOrder, type Program } from '../story';
 
 export const program: Program = async (baseUrl, auth, partnerName) => {
   client.setConfig({ baseUrl, auth });
@@ -25,15 +25,6 @@ export const program: Program = async (baseUrl, auth, partnerName) => {
     await getOrder({ path: { order_id: unknownOrder }, headers: { Prefer: notFound } }),
     await listProducts({ query: { limit: 0 } }),
   ];
-  return {
-    status: job.status,
-    inserted: job.summary!.inserted,
-    skipped: job.summary!.skipped,
-    issueCodes: issues.items.map(({ code }) => code),
-    rejects,
-    prices: pricesOf(products),
-    total: order.total_amount,
-    unitsSold: unitsOf(partnerName, sales.results),
-    errorCodes: failed.map(({ response }) => response.headers.get('x-error-code')),
-  };
+  const errorCodes = failed.map(({ response }) => response.headers.get('x-error-code'));
+  return storyOf({ partnerName, job, issues, rejects, products, order, sales, errorCodes });
 };

@@ -1,6 +1,6 @@
 import { ok } from '@oazapfts/runtime';
 import * as api from './client';
-import { file, notFound, orderOf, pricesOf, unitsOf, unknownOrder, type Program } from '../story';
+import { file, notFound, orderOf, storyOf, unknownOrder, type Program } from '../story';
 
 // By default it accepts JSON alone.
 const csv = { headers: { Accept: 'text/csv' } };
@@ -18,15 +18,6 @@ export const program: Program = async (url, key, partnerName) => {
     await api.getOrder(unknownOrder, { prefer: notFound }),
     await api.listProducts({ limit: 0 }),
   ];
-  return {
-    status: job.status,
-    inserted: job.summary!.inserted,
-    skipped: job.summary!.skipped,
-    issueCodes: issues.items.map(({ code }) => code),
-    rejects,
-    prices: pricesOf(products),
-    total: order.total_amount,
-    unitsSold: unitsOf(partnerName, sales.results),
-    errorCodes: failed.map(({ headers }) => headers.get('x-error-code')),
-  };
+  const errorCodes = failed.map(({ headers }) => headers.get('x-error-code'));
+  return storyOf({ partnerName, job, issues, rejects, products, order, sales, errorCodes });
 };

@@ -1,5 +1,5 @@
 import { connect } from './client';
-import { file, notFound, orderOf, pricesOf, unitsOf, unknownOrder, type Program } from '../story';
+import { file, notFound, orderOf, storyOf, unknownOrder, type Program } from '../story';
 
 export const program: Program = async (url, key, partnerName) => {
   const client = connect(url, key);
@@ -27,15 +27,6 @@ export const program: Program = async (url, key, partnerName) => {
     }),
     await client.GET('/products', { params: { query: { limit: 0 } } }),
   ];
-  return {
-    status: job.status,
-    inserted: job.summary!.inserted,
-    skipped: job.summary!.skipped,
-    issueCodes: issues.items.map(({ code }) => code),
-    rejects: rejects.data!,
-    prices: pricesOf(products),
-    total: order.total_amount,
-    unitsSold: unitsOf(partnerName, sales.results),
-    errorCodes: failed.map(({ response }) => response.headers.get('x-error-code')),
-  };
+  const errorCodes = failed.map(({ response }) => response.headers.get('x-error-code'));
+  return storyOf({ partnerName, job, issues, rejects: rejects.data!, products, order, sales, errorCodes });
 };

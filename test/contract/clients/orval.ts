@@ -9,13 +9,9 @@ import {
   uploadFeed,
 } from './client';
 import { connection, type ApiError } from './mutator';
-import { file, notFound, orderOf, pricesOf, unitsOf, unknownOrder, type Program } from '../story';
+import { codeOfFailure, file, notFound, orderOf, storyOf, unknownOrder, type Program } from '../story';
 
-const codeOf = (request: Promise<unknown>) =>
-  request.then(
-    () => null,
-    (error: ApiError) => error.code,
-  );
+const codeOf = (request: Promise<unknown>) => codeOfFailure(request, (error: ApiError) => error.code);
 
 export const program: Program = async (url, key, partnerName) => {
   Object.assign(connection, { url, key });
@@ -26,18 +22,9 @@ export const program: Program = async (url, key, partnerName) => {
   const products = (await listProducts({ partner_name: partnerName })).items;
   const order = await createOrder(orderOf(partnerName, products));
   const sales = await getSalesByPartner();
-  return {
-    status: job.status,
-    inserted: job.summary!.inserted,
-    skipped: job.summary!.skipped,
-    issueCodes: issues.items.map(({ code }) => code),
-    rejects,
-    prices: pricesOf(products),
-    total: order.total_amount,
-    unitsSold: unitsOf(partnerName, sales.results),
-    errorCodes: [
-      await codeOf(getOrder(unknownOrder, { headers: { Prefer: notFound } })),
-      await codeOf(listProducts({ limit: 0 })),
-    ],
-  };
+  const errorCodes = [
+    await codeOf(getOrder(unknownOrder, { headers: { Prefer: notFound } })),
+    await codeOf(listProducts({ limit: 0 })),
+  ];
+  return storyOf({ partnerName, job, issues, rejects, products, order, sales, errorCodes });
 };

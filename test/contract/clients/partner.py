@@ -27,9 +27,10 @@ RETRIED = {"rate_limited", "unavailable", "job_already_running", "idempotent_req
 class ApiError(Exception):
     """An error response, with its code for programs."""
 
-    def __init__(self, status, code, body):
-        super().__init__(f"{status} {code}: {body}")
-        self.status, self.code, self.body = status, code, body
+    def __init__(self, status, headers, body):
+        self.code = headers["x-error-code"]
+        self.retry_after = headers["Retry-After"]
+        super().__init__(f"{status} {self.code}: {body}")
 
 
 class Service:
@@ -63,7 +64,7 @@ class Service:
             except ApiError as error:
                 if error.code not in RETRIED or attempt == self.attempts:
                     raise
-                time.sleep(0.2 * attempt)
+                time.sleep(float(error.retry_after or 0.2 * attempt))
 
     def send_once(self, method, path, headers, body):
         headers = {"x-api-key": self.key, **headers}
@@ -73,7 +74,7 @@ class Service:
                 return parse(response.headers, response.read())
         except urllib.error.HTTPError as error:
             with error:
-                raise ApiError(error.code, error.headers["x-error-code"], parse(error.headers, error.read())) from None
+                raise ApiError(error.code, error.headers, parse(error.headers, error.read())) from None
 
 
 def parse(headers, body):

@@ -34,9 +34,6 @@ interface Item {
   price?: number | null;
 }
 
-export const pricesOf = (products: Item[]) =>
-  Object.fromEntries(products.map(({ sku, price }) => [sku ?? '', price] as const));
-
 /** Two tents and a lamp. */
 export const orderOf = (partnerName: string, products: Item[]) => ({
   partner_name: partnerName,
@@ -52,5 +49,40 @@ function idOf(products: Item[], sku: string): string {
   return product.product_id;
 }
 
-export const unitsOf = (partnerName: string, sales: { partner_name: string; units_sold: number }[]) =>
-  sales.find((each) => each.partner_name === partnerName)?.units_sold;
+interface Seen {
+  partnerName: string;
+  job: { status: string; summary?: { inserted: number; skipped: number } | null };
+  issues: { items: { code: string }[] };
+  rejects: string;
+  products: Item[];
+  order: { total_amount: number };
+  sales: { results: { partner_name: string; units_sold: number }[] };
+  errorCodes: (string | null)[];
+}
+
+export const storyOf = ({
+  partnerName,
+  job,
+  issues,
+  rejects,
+  products,
+  order,
+  sales,
+  errorCodes,
+}: Seen): Story => ({
+  status: job.status,
+  inserted: job.summary!.inserted,
+  skipped: job.summary!.skipped,
+  issueCodes: issues.items.map(({ code }) => code),
+  rejects,
+  prices: Object.fromEntries(products.map(({ sku, price }) => [sku ?? '', price] as const)),
+  total: order.total_amount,
+  unitsSold: sales.results.find((each) => each.partner_name === partnerName)?.units_sold,
+  errorCodes,
+});
+
+/** Makes a request that must fail. @param codeOf - reads the code of the error of the generated client */
+export const codeOfFailure = <Failure>(
+  request: Promise<unknown>,
+  codeOf: (error: Failure) => string | null,
+) => request.then(() => null, codeOf);

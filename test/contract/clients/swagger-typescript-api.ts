@@ -1,11 +1,8 @@
 import { Api, type HttpResponse } from './client';
-import { file, notFound, orderOf, pricesOf, unitsOf, unknownOrder, type Program } from '../story';
+import { codeOfFailure, file, notFound, orderOf, storyOf, unknownOrder, type Program } from '../story';
 
 const codeOf = (request: Promise<unknown>) =>
-  request.then(
-    () => null,
-    (error: HttpResponse<unknown>) => error.headers.get('x-error-code'),
-  );
+  codeOfFailure(request, (error: HttpResponse<unknown>) => error.headers.get('x-error-code'));
 
 export const program: Program = async (baseUrl, key, partnerName) => {
   const headers = { 'x-api-key': key };
@@ -20,18 +17,18 @@ export const program: Program = async (baseUrl, key, partnerName) => {
   const items = (await products.listProducts({ partner_name: partnerName })).data.items;
   const order = (await orders.createOrder(orderOf(partnerName, items))).data;
   const sales = (await analytics.getSalesByPartner()).data;
-  return {
-    status: job.status,
-    inserted: job.summary!.inserted,
-    skipped: job.summary!.skipped,
-    issueCodes: issues.items.map(({ code }) => code),
+  const errorCodes = [
+    await codeOf(orders.getOrder(unknownOrder, { headers: { Prefer: notFound } })),
+    await codeOf(products.listProducts({ limit: 0 })),
+  ];
+  return storyOf({
+    partnerName,
+    job,
+    issues,
     rejects: rejects.data,
-    prices: pricesOf(items),
-    total: order.total_amount,
-    unitsSold: unitsOf(partnerName, sales.results),
-    errorCodes: [
-      await codeOf(orders.getOrder(unknownOrder, { headers: { Prefer: notFound } })),
-      await codeOf(products.listProducts({ limit: 0 })),
-    ],
-  };
+    products: items,
+    order,
+    sales,
+    errorCodes,
+  });
 };
