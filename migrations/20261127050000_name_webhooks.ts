@@ -37,7 +37,6 @@ export async function up(db: Knex): Promise<void> {
   await withShortLock(
     db,
     `
-      lock table webhook_outcomes in access exclusive mode;
       alter table webhook_outcomes rename column outcome to status;
       alter table webhook_outcomes rename column ended_at to finished_at;
       alter table webhook_outcomes rename constraint webhook_outcomes_outcome_known to webhook_outcomes_status_known;

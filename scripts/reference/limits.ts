@@ -35,7 +35,7 @@ import {
   slowDeliveryMilliseconds,
 } from '../../src/webhooks/delivery-slots';
 import { deliveriesPerEndpoint, webhookAgeMilliseconds } from '../../src/webhooks/deliveries.repository';
-import { namedWebhooksMax, pauseSecondsMax } from '../../src/webhooks/named-endpoints.repository';
+import { namedWebhooksMax } from '../../src/webhooks/named-endpoints.repository';
 import { replayMillisecondsMax } from '../../src/webhooks/partner-webhooks.handlers';
 import { pingLimits } from '../../src/webhooks/ping';
 import { webhookLimits } from '../../src/webhooks/send';
@@ -64,6 +64,9 @@ const sourceBytes = replaceSource.requestBody['x-max-bytes'];
 
 const { put: replaceWebhook } = document.paths['/partners/{partner_name}/webhooks/{webhook_name}'];
 const webhookBytes = replaceWebhook.requestBody['x-max-bytes'];
+
+const { post: pauseWebhook } = document.paths['/partners/{partner_name}/webhooks/{webhook_name}/pause'];
+const pauseSecondsMax = pauseWebhook.parameters.find(({ name }) => name === 'seconds')!.schema!.maximum;
 
 const uploads = concurrentUploadsDefault;
 

@@ -100,7 +100,7 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
   if (signal?.aborted) return releaseDelivery(db, delivery);
   log.warn({ ...line, ms, failure }, 'webhook failed');
   observe?.('failed', 1);
-  await recordFailure(db, endpointId, result);
+  await recordFailure(db, endpointId, delivery.url, result);
   if (result === 'HTTP 410' && (await disableIfGone(db, endpointId, delivery.url))) {
     log.warn({ endpoint_id: endpointId }, 'webhook endpoint disabled: it responded with 410');
     observe?.('discarded', 1);

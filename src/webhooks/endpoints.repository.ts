@@ -102,7 +102,7 @@ export async function disableIfGone(db: Database, endpointId: number, url: strin
   return disabled > 0;
 }
 
-/** Disables an endpoint that has accepted nothing for `webhookDeadMilliseconds`. @returns whether it did */
+/** Disables an endpoint that has accepted nothing for `webhookDeadMilliseconds`, unless its partner has paused it. @returns whether it did */
 export async function disableIfDead(db: Database, endpointId: number): Promise<boolean> {
   const milliseconds = webhookDeadMilliseconds;
   const reason = `nothing accepted for ${milliseconds / (24 * 3600 * 1000)} days`;
@@ -110,7 +110,7 @@ export async function disableIfDead(db: Database, endpointId: number): Promise<b
     db,
     sql`update webhook_endpoints set disabled_at = now(), disabled_reason = ${reason}
      where webhook_endpoint_id = ${endpointId} and disabled_at is null
-       and failing_since < now() - ${milliseconds} * interval '1 millisecond'`,
+       and failing_since < now() - ${milliseconds} * interval '1 millisecond' and coalesce(held_until <= now(), true)`,
   );
   return disabled > 0;
 }
@@ -134,8 +134,14 @@ export async function recordSuccess(db: Database, endpointId: number): Promise<v
 /**
  * Records a failed attempt, and pauses the endpoint after some consecutive ones. Does nothing if another transaction has locked it:
  * the few connections of the queue must not wait.
+ * @param url - of the attempt: a failure of another one than the endpoint has by now does not count
  */
-export async function recordFailure(db: Database, endpointId: number, reason: string): Promise<void> {
+export async function recordFailure(
+  db: Database,
+  endpointId: number,
+  url: string,
+  reason: string,
+): Promise<void> {
   const { pauseAfterFailures, pauseSeconds, pauseSecondsMax } = webhookPause;
   await changeRows(
     db,
@@ -147,7 +153,8 @@ export async function recordFailure(db: Database, endpointId: number, reason: st
            * interval '1 second'
        end
      where webhook_endpoint_id in (
-       select webhook_endpoint_id from webhook_endpoints where webhook_endpoint_id = ${endpointId} for update skip locked
+       select webhook_endpoint_id from webhook_endpoints where webhook_endpoint_id = ${endpointId} and url = ${url}
+       for update skip locked
      )`,
   );
 }
@@ -161,4 +168,10 @@ const unlocked = (db: Database, endpointId: number) =>
 
 function at(db: Database, endpointId: number) {
   return db<EndpointRow>('webhook_endpoints').where('webhook_endpoint_id', endpointId);
+}
+
+/** Returns the end of the pause of an endpoint, requested or after failures; null: it is not paused. */
+export function pauseEndOf({ paused_until, held_until }: EndpointRow): Date | null {
+  const end = Math.max(Number(paused_until), Number(held_until));
+  return end > Date.now() ? new Date(end) : null;
 }

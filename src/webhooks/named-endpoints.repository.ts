@@ -1,20 +1,15 @@
 import type { Knex } from 'knex';
-import { changeRows, queryRows, type Database } from '../base/db/database';
+import { queryRows, type Database } from '../base/db/database';
 import { takeLock } from '../base/db/locks';
-import { sql } from '../base/db/sql';
+import { raw, sql } from '../base/db/sql';
 import type { EndpointRow } from './endpoints.repository';
 import { previousSecretHours } from './webhook-secrets';
 
 /** Maximum number of named webhooks of a partner: each event is sent to each of them. */
 export const namedWebhooksMax = 10;
 
-/** Maximum duration of a pause: events that happen meanwhile are kept longer. */
-export const pauseSecondsMax = 24 * 3600;
-
-/** A named webhook with its definition, and a secret if it gets a new one. */
+/** What a partner defines, and the secret if there is a new one. */
 interface NamedEndpoint extends Pick<EndpointRow, 'url' | 'event_types'> {
-  partnerName: string;
-  webhookName: string;
   sealedSecret: Buffer | undefined;
 }
 
@@ -42,20 +37,23 @@ export async function lockNamedEndpoints(trx: Knex.Transaction, partnerId: numbe
   await takeLock(trx, 'webhooks', partnerId);
 }
 
-/** Creates a webhook. @returns false if the partner has `namedWebhooksMax` others */
+/** Creates a webhook. @returns undefined if the partner has `namedWebhooksMax` others */
 export async function insertNamedEndpoint(
   trx: Knex.Transaction,
-  { partnerName, webhookName, url, event_types, sealedSecret }: NamedEndpoint & { sealedSecret: Buffer },
-): Promise<boolean> {
-  const inserted = await changeRows(
+  partnerName: string,
+  webhookName: string,
+  { url, event_types, sealedSecret }: NamedEndpoint & { sealedSecret: Buffer },
+): Promise<EndpointRow | undefined> {
+  const [endpoint] = await queryRows<EndpointRow>(
     trx,
     sql`insert into webhook_endpoints (partner_name, webhook_name, url, event_types, sealed_secret)
      select ${partnerName}, ${webhookName}, ${url}, cast(${event_types} as text[]), ${sealedSecret}
      where (
        select count(*) from webhook_endpoints where partner_name = ${partnerName} and webhook_name is not null
-     ) < ${namedWebhooksMax}`,
+     ) < ${namedWebhooksMax}
+     returning *`,
   );
-  return inserted > 0;
+  return endpoint;
 }
 
 /**
@@ -66,22 +64,20 @@ export async function replaceNamedEndpoint(
   trx: Knex.Transaction,
   endpointId: number,
   { url, event_types, sealedSecret }: NamedEndpoint,
-): Promise<void> {
-  await changeRows(
+): Promise<EndpointRow> {
+  const rotated = sql`,
+       previous_sealed_secret = sealed_secret, sealed_secret = ${sealedSecret ?? null},
+       previous_secret_until = now() + ${previousSecretHours} * interval '1 hour'`;
+  const [endpoint] = await queryRows<EndpointRow>(
     trx,
     sql`update webhook_endpoints
      set url = ${url}, event_types = cast(${event_types} as text[]), failures_in_a_row = 0, failing_since = null,
        paused_until = null, disabled_at = case when disabled_reason is null then disabled_at end, disabled_reason = null
-     where webhook_endpoint_id = ${endpointId}`,
+       ${sealedSecret ? rotated : raw('')}
+     where webhook_endpoint_id = ${endpointId}
+     returning *`,
   );
-  if (!sealedSecret) return;
-  await changeRows(
-    trx,
-    sql`update webhook_endpoints
-     set previous_sealed_secret = sealed_secret, sealed_secret = ${sealedSecret},
-       previous_secret_until = now() + ${previousSecretHours} * interval '1 hour'
-     where webhook_endpoint_id = ${endpointId}`,
-  );
+  return endpoint!;
 }
 
 /** Pauses a webhook from now on; 0 seconds end its pause, also one after failures. @returns undefined if it was removed */

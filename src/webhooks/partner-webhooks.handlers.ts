@@ -20,7 +20,7 @@ import {
 } from './named-endpoints.repository';
 import { replayDeliveries } from './outcomes.repository';
 import { pingEndpoint, pingLimits } from './ping';
-import { webhookUrlFaults } from './webhook-url';
+import { parseWebhookUrl, webhookUrlFaults } from './webhook-url';
 import { generateWebhookSecret, sealWebhookSecret } from './webhook-secrets';
 import { webhookBody } from './webhooks.body';
 
@@ -73,15 +73,16 @@ export function partnerWebhookOperations(
           const sealedSecret = secret === undefined ? undefined : sealWebhookSecret(box, secret);
           const event_types = body.event_types ? [...new Set(body.event_types)] : null;
           // The normal form has no control characters, which would reach the terminal of the operator.
-          const named = { partnerName, webhookName, url: new URL(body.url).href, event_types };
-          if (stored) {
-            await replaceNamedEndpoint(trx, stored.webhook_endpoint_id, { ...named, sealedSecret });
-          } else {
-            const isStored = await insertNamedEndpoint(trx, { ...named, sealedSecret: sealedSecret! });
-            if (!isStored) throw tooManyWebhooks(partnerName, namedWebhooksMax);
-          }
-          const webhook = await findNamedEndpoint(trx, partnerId, webhookName);
-          return { webhook: webhookBody(webhook!), isNew: !stored, secret };
+          const url = parseWebhookUrl(body.url, { allowsHttp: false, privateAddresses });
+          const definition = { url, event_types };
+          const webhook = stored
+            ? await replaceNamedEndpoint(trx, stored.webhook_endpoint_id, { ...definition, sealedSecret })
+            : await insertNamedEndpoint(trx, partnerName, webhookName, {
+                ...definition,
+                sealedSecret: sealedSecret!,
+              });
+          if (!webhook) throw tooManyWebhooks(partnerName, namedWebhooksMax);
+          return { webhook: webhookBody(webhook), isNew: !stored, secret };
         });
         const shown = secret === undefined ? webhook : { ...webhook, secret };
         return isNew ? reply(201, shown) : reply(200, shown);
@@ -99,13 +100,10 @@ export function partnerWebhookOperations(
     pingWebhook: {
       async handle({ path, caller, log, reply }) {
         const webhook = await getWebhook(db, path, caller.partnerName);
-        const release = await pings.acquire(holderOf(caller, path.partner_name));
-        try {
-          const status = await pingEndpoint(webhook, { log, secretBox, privateAddresses });
-          return reply(200, { http_status: status });
-        } finally {
-          release();
-        }
+        const status = await pings.run(holderOf(caller, path.partner_name), () =>
+          pingEndpoint(webhook, { log, secretBox, privateAddresses }),
+        );
+        return reply(200, { http_status: status });
       },
     },
 

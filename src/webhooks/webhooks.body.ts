@@ -1,5 +1,5 @@
 import type { components } from '../../generated/openapi';
-import type { EndpointRow } from './endpoints.repository';
+import { pauseEndOf, type EndpointRow } from './endpoints.repository';
 import type { ListedDelivery } from './outcomes.repository';
 
 export function webhookBody(endpoint: EndpointRow): components['schemas']['Webhook'] {
@@ -14,7 +14,7 @@ export function webhookBody(endpoint: EndpointRow): components['schemas']['Webho
     failures_in_a_row: endpoint.failures_in_a_row,
     failed_at: endpoint.failed_at?.toISOString() ?? null,
     failure_reason: endpoint.failure_reason,
-    paused_until: futureOf(laterOf(endpoint.paused_until, endpoint.held_until)),
+    paused_until: pauseEndOf(endpoint)?.toISOString() ?? null,
     disabled_at: endpoint.disabled_at?.toISOString() ?? null,
     disabled_reason: endpoint.disabled_reason,
     discarded: endpoint.given_up,
@@ -32,8 +32,3 @@ export function deliveryBody(delivery: ListedDelivery): components['schemas']['W
 
 /** Returns a time that is still to come; null for one that has passed. */
 const futureOf = (time: Date | null) => (time && time > new Date() ? time.toISOString() : null);
-
-function laterOf(one: Date | null, other: Date | null): Date | null {
-  if (!one || !other) return one ?? other;
-  return one > other ? one : other;
-}

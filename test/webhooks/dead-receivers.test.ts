@@ -135,6 +135,18 @@ describe('an endpoint that has accepted no event for five days', () => {
     expect((await endpoint(id)).disabled_at).toBeNull();
   });
 
+  it('stays enabled while its partner has paused it', async () => {
+    const { url } = await startReceiver();
+    const id = await sendTo(service.db, url);
+    await failingSince(id, '5 days 1 minute');
+    await change(id, { held_until: service.db.raw(`now() + interval '1 hour'`) });
+    await enqueue(id, 1, 37);
+
+    await discard();
+
+    expect(await endpoint(id)).toMatchObject({ given_up: 1, disabled_at: null });
+  });
+
   it('is reset by an accepted event', async () => {
     const receiver = await startReceiver();
     const id = await sendTo(service.db, receiver.url);

@@ -3,6 +3,8 @@ import { createLog } from '../../src/base/log';
 import { generateSecretsKey, SecretBox } from '../../src/base/secret-box';
 import { deliver, webhookRetries } from '../../src/webhooks/deliver';
 import { claimDeliveries } from '../../src/webhooks/deliveries.repository';
+import { runAdmin } from '../support/commands';
+import { databaseUrl } from '../support/databases';
 import { eventually } from '../support/harness';
 import { localhostCertificate, startNameServer, trustLocalhost } from '../support/network';
 import { startTestService, testSecretBox, type TestService } from '../support/service';
@@ -148,7 +150,17 @@ describe('a webhook of a partner', () => {
     expect(lines.join()).toMatch(/ENOTFOUND/);
   });
 
-  it('stays enabled if only the URL of before responds with 410', async () => {
+  it('is listed for the operator with its name, and with the end of its pause', async () => {
+    await receive('a');
+    const { body } = await service.api.post(`${webhookPath('Acme', 'a')}/pause`);
+
+    const { stdout } = await runAdmin({ DATABASE_URL: databaseUrl(service.address) }, 'webhooks', 'list');
+
+    expect(stdout).toMatch(/ Acme +a +\(all\) +\S+ +paused until \S+Z +0 +\(none\)\n/);
+    expect(stdout).toContain(`paused until ${body.paused_until}`);
+  });
+
+  it('stays enabled and without a failure if only the URL of before responds with 410', async () => {
     const withoutWorker = await startTestService();
     const { db, api } = withoutWorker;
     const gone = await startReceiver({ tls: localhostCertificate });
@@ -165,7 +177,7 @@ describe('a webhook of a partner', () => {
 
     expect(gone.received).toHaveLength(1);
     const { body: webhook } = await api.get(webhookPath('Acme', 'a'));
-    expect(webhook).toMatchObject({ disabled_at: null, failure_reason: 'HTTP 410' });
+    expect(webhook).toMatchObject({ disabled_at: null, failures_in_a_row: 0, failure_reason: null });
     const { body: deliveries } = await api.get(`/webhooks/${webhook.webhook_id}/deliveries`);
     expect(deliveries.items).toMatchObject([{ status: 'pending', attempts: 1 }]);
   });

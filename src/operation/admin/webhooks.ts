@@ -10,11 +10,13 @@ import {
   enableEndpoint,
   insertEndpoint,
   listEndpoints,
+  pauseEndOf,
   type EndpointRow,
 } from '../../webhooks/endpoints.repository';
 import { generateWebhookSecret } from '../../webhooks/webhook-secrets';
 import type { EventType } from '../../base/db/outbox';
-import { requirePublicHost } from '../../base/public-address';
+import { PrivateAddressError } from '../../base/public-address';
+import { parseWebhookUrl } from '../../webhooks/webhook-url';
 import { endpointIdArgument, partnerNameArgument } from './arguments';
 import { withDatabase } from './context';
 import { addDeliveries } from './deliveries';
@@ -24,8 +26,6 @@ import { printLine, printNote, printTable } from './output';
 const eventTypes = (Object.keys(document['x-webhooks']) as EventType[]).filter(
   (type) => type !== 'webhook.ping',
 );
-
-const urlCharactersMax = 2_000;
 
 export function addWebhooks(program: Command): void {
   const webhooks = program.command('webhooks').description('manage webhooks and their deliveries');
@@ -41,7 +41,7 @@ export function addWebhooks(program: Command): void {
     )
     .action(async (text: string, { partner = null, events = null }: CreateOptions, command: Command) => {
       const config = loadConfig(process.env);
-      const url = parseWebhookUrl(text, config.webhookPrivateAddresses, command);
+      const url = urlOf(text, config.webhookPrivateAddresses, command);
       await withDatabase(async ({ db }) => {
         const partner_name = partner && (await storedPartnerName(db, partner));
         await create(db, { url, partner_name, event_types: events });
@@ -87,30 +87,15 @@ const changes = [
   { name: 'remove', description: 'remove a webhook', change: deleteEndpoint, done: 'is removed' },
 ];
 
-/**
- * Parses the address of a receiver. The addresses of a host name are checked at each delivery instead.
- * @throws UsageError
- */
-function parseWebhookUrl(text: string, privateAddresses: boolean, command: Command): string {
-  const protocols = privateAddresses ? ['https:', 'http:'] : ['https:'];
-  const wrong = (what: string) => command.error(`Wrong URL: ${what}`);
-  if (text.length > urlCharactersMax || !URL.canParse(text)) {
-    return wrong('it must be one such as https://partner.example.org/events.');
-  }
-  const url = new URL(text);
-  if (!protocols.includes(url.protocol)) {
-    wrong('it must begin with https, or http with PRIVATE_ADDRESSES=on.');
-  }
-  if (url.username || url.password) {
-    wrong('it must have no user name and password; receivers verify the signature.');
-  }
-  if (url.hash) wrong('it must have no fragment: what follows # is never sent.');
+/** @throws UsageError */
+function urlOf(text: string, privateAddresses: boolean, command: Command): string {
   try {
-    if (!privateAddresses) requirePublicHost(url);
+    return parseWebhookUrl(text, { allowsHttp: privateAddresses, privateAddresses });
   } catch (error) {
-    wrong(`${(error as Error).message}; see PRIVATE_ADDRESSES.`);
+    const { message } = error as Error;
+    const hint = error instanceof PrivateAddressError ? '; see PRIVATE_ADDRESSES.' : '';
+    return command.error(`Wrong URL: ${message}${hint}`);
   }
-  return url.href;
 }
 
 function eventTypeList(text: string): EventType[] {
@@ -140,11 +125,12 @@ async function create(
 async function list(db: Database): Promise<void> {
   const endpoints = await listEndpoints(db);
   printTable([
-    ['ID', 'URL', 'PARTNER', 'EVENTS', 'CREATED', 'STATE', 'DISCARDED', 'LAST FAILURE'],
+    ['ID', 'URL', 'PARTNER', 'NAME', 'EVENTS', 'CREATED', 'STATE', 'DISCARDED', 'LAST FAILURE'],
     ...endpoints.map((endpoint) => [
       String(endpoint.webhook_endpoint_id),
       endpoint.url,
       endpoint.partner_name ?? '(all)',
+      endpoint.webhook_name ?? '(none)',
       endpoint.event_types?.join(',') ?? '(all)',
       endpoint.created_at.toISOString(),
       stateOf(endpoint),
@@ -156,9 +142,12 @@ async function list(db: Database): Promise<void> {
   ]);
 }
 
-function stateOf({ disabled_at, disabled_reason, failures_in_a_row }: EndpointRow): string {
+function stateOf(endpoint: EndpointRow): string {
+  const { disabled_at, disabled_reason, failures_in_a_row } = endpoint;
   if (disabled_at !== null) {
     return `disabled ${disabled_at.toISOString()}${disabled_reason === null ? '' : `: ${disabled_reason}`}`;
   }
-  return failures_in_a_row === 0 ? 'in use' : `failing, ${failures_in_a_row} in a row`;
+  if (failures_in_a_row > 0) return `failing, ${failures_in_a_row} in a row`;
+  const pauseEnd = pauseEndOf(endpoint);
+  return pauseEnd ? `paused until ${pauseEnd.toISOString()}` : 'in use';
 }

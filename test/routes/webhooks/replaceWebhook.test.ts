@@ -196,6 +196,7 @@ describe('PUT /partners/{partner_name}/webhooks/{webhook_name}', () => {
       [{ url: 'https://[::1]/' }, '/url', 'webhook_url'],
       [{ url: 'https://[::ffff:169.254.169.254]/latest' }, '/url', 'webhook_url'],
       [{ url: `${url}/${'x'.repeat(2_000)}` }, '/url', 'string_too_long'],
+      [{ url: `${url}/${'é'.repeat(400)}` }, '/url', 'webhook_url'],
       [{ url, event_types: [] }, '/event_types', 'too_short'],
       [{ url, event_types: ['webhook.ping'] }, '/event_types/0', 'enum'],
       [{ url, secret: 'whsec_own' }, '/secret', 'extra_forbidden'],

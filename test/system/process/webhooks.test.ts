@@ -71,11 +71,12 @@ describe('the command that manages webhooks', () => {
     expect(receiver.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
     expect(receiver.received[0]!.event).toMatchObject({ type: 'feed.uploaded', data: { feed_id: feedId } });
     const lines = (await list()).split('\n');
-    expect(lines[0]).toMatch(/^ID +URL +PARTNER +EVENTS +CREATED +STATE +DISCARDED +LAST FAILURE$/);
+    expect(lines[0]).toMatch(/^ID +URL +PARTNER +NAME +EVENTS +CREATED +STATE +DISCARDED +LAST FAILURE$/);
     expect(lines[1]!.split(/ {2,}/)).toEqual([
       id,
       receiver.url,
       'Acme Outdoor',
+      '(none)',
       'feed.uploaded,order.created',
       expect.stringMatching(/^\d{4}-.*Z$/),
       'in use',
@@ -109,7 +110,7 @@ describe('the command that manages webhooks', () => {
     const id = await create(receiver);
     const change = async (command: string) => (await webhooks(settings(), command, id)).stderr;
 
-    expect(await lineOf(id)).toMatch(/\(all\) +\(all\) .* in use +0 +\(none\)$/);
+    expect(await lineOf(id)).toMatch(/\(all\) +\(none\) +\(all\) .* in use +0 +\(none\)$/);
     expect(await change('disable')).toBe(`Webhook ${id} is disabled, and gets no more events.\n`);
     expect(await lineOf(id)).toMatch(/ disabled \d\S+Z +0/);
     expect(await change('enable')).toBe(`Webhook ${id} is enabled, and gets events from now on.\n`);
