@@ -61,7 +61,10 @@ export class ServiceError extends Error {
   }
 }
 
-/** Makes an error of the operations named as the type argument: each must declare the code, otherwise it does not compile. */
+/**
+ * Makes an error of the operations named as the type argument: each must declare the code, otherwise it does not compile. Which
+ * operations throw it, the type does not know: the check of responses refuses a code that theirs do not declare.
+ */
 const errorOf = <O extends OperationId>(code: CodesOfEach<O>, publicText: string, data?: ErrorData) =>
   new ServiceError(code, publicText, data);
 
