@@ -824,7 +824,7 @@ export interface paths {
          *     secret stays valid for a day: each message has two signatures. A third secret ends the first one at once.
          *
          *     A replacement keeps the secret and a pause, counts failures anew, and enables the webhook unless the operator has
-         *     disabled it.
+         *     disabled it. A deleted webhook that is created again is enabled: an operator who stops a partner revokes its key.
          *
          *     Messages go to public addresses over TLS only. The addresses of the host are checked for each connection, and
          *     redirects are not followed.

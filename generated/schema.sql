@@ -1,4 +1,4 @@
--- Made from migrations/ (42bff50848ed4615) by "make generate". Do not edit.
+-- Made from migrations/ (f1c64a384235d1bc) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,

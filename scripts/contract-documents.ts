@@ -51,7 +51,8 @@ function withKnownValues(node: Record<string, unknown>): Record<string, unknown>
   return known ? { ...rest, enum: (known as { enum: unknown }).enum, 'x-extensible': true } : node;
 }
 
-export const isOpen = (schema: object) => 'x-extensible' in schema || 'x-known-values' in schema;
+/** Whether a schema is an open enum, in the form of 1.2.0 or later. */
+export const isOpenEnum = (schema: object) => 'x-extensible' in schema || 'x-known-values' in schema;
 
 export function steps(pointer: string): string[] {
   return pointer
@@ -69,4 +70,17 @@ export function at(document: unknown, pointer: string): unknown {
 
 export function isMethod(name: string): boolean {
   return (methods as readonly string[]).includes(name);
+}
+
+export interface ErrorCode {
+  status: string;
+  code: string;
+}
+
+/** Lists the error codes of an operation without references, by status. */
+export function codesOf({ responses }: OpenAPIV3.OperationObject): ErrorCode[] {
+  return Object.entries(responses).flatMap(([status, response]) => {
+    const { 'x-error-codes': codes = [] } = response as { 'x-error-codes'?: string[] };
+    return codes.map((code) => ({ status, code }));
+  });
 }

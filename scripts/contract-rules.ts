@@ -1,5 +1,5 @@
 import type { OpenAPIV3 } from 'openapi-types';
-import { isOpen, pairs, withoutReferences } from './contract-documents';
+import { codesOf, isOpenEnum, pairs, withoutReferences, type ErrorCode } from './contract-documents';
 
 type Document = OpenAPIV3.Document;
 
@@ -67,23 +67,14 @@ function errorCodeChanges(base: Document, revision: Document): Change[] {
         return { impact: 'breaking', subject, message: `The error code \`${code}\` of ${status} ${fate}.` };
       }),
       ...added
-        .filter(({ status }) => old.some((each) => each.status === status))
+        .filter(({ status, code }) => {
+          const isMoved = lost.some((each) => each.code === code);
+          return !isMoved && old.some((each) => each.status === status);
+        })
         .map(({ status, code }): Change => {
           return { impact: 'additive', subject, message: `The error code \`${code}\` of ${status} is new.` };
         }),
     ];
-  });
-}
-
-interface ErrorCode {
-  status: string;
-  code: string;
-}
-
-function codesOf({ responses }: OpenAPIV3.OperationObject): ErrorCode[] {
-  return Object.entries(responses).flatMap(([status, response]) => {
-    const { 'x-error-codes': codes = [] } = response as { 'x-error-codes'?: string[] };
-    return codes.map((code) => ({ status, code }));
   });
 }
 
@@ -107,7 +98,7 @@ function closedEnums(base: Document, revision: Document): Change[] {
   const now = revision.components?.schemas ?? {};
   return Object.entries(base.components?.schemas ?? {}).flatMap(([subject, schema]): Change[] => {
     const after = now[subject];
-    if (!isOpen(schema) || !after || isOpen(after) || !('enum' in after)) return [];
+    if (!isOpenEnum(schema) || !after || isOpenEnum(after) || !('enum' in after)) return [];
     return [{ impact: 'breaking', subject, message: `The open enum ${subject} is closed.` }];
   });
 }

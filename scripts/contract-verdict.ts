@@ -72,7 +72,8 @@ function orderProblems(entries: readonly Entry[]): string[] {
   });
 }
 
-function readChangelog(text: string): Entry[] {
+/** Reads the entries of a changelog, the newest first. Ignores headings of another form. */
+export function readChangelog(text: string): Entry[] {
   const [, ...parts] = text.split(/^## /m);
   return parts.flatMap((part) => {
     const heading = /^\[(\d+\.\d+\.\d+)\] - (\d{4}-\d{2}-\d{2})$/m.exec(part.split('\n')[0]!);

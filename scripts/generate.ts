@@ -34,18 +34,19 @@ const root = join(__dirname, '..');
 const specification = join(root, 'spec', 'openapi.yaml');
 
 async function main(): Promise<void> {
+  const document = parse(readFileSync(specification, 'utf8')) as OpenAPIV3.Document;
   const made: Record<string, string> = {
-    'generated/openapi.d.ts': await makeTypes(),
-    'generated/openapi.json': `${JSON.stringify(readDocument(), null, 2)}\n`,
+    'generated/openapi.d.ts': await makeTypes(document),
+    'generated/openapi.json': `${JSON.stringify(document, null, 2)}\n`,
     'generated/schema.sql': await makeSchema(),
     'docs/reference/command-line.md': await formatPage(commandLinePage()),
-    'docs/reference/errors.md': await formatPage(errorsPage(readDocument())),
+    'docs/reference/errors.md': await formatPage(errorsPage(document)),
     'docs/reference/limits.md': await formatPage(limitsPage()),
     'docs/reference/metrics-and-logs.md': await formatPage(metricsAndLogsPage()),
     'docs/reference/row-issues.md': await formatPage(rowIssuesPage()),
     'docs/reference/settings.md': await formatPage(settingsPage()),
     '.env.example': envExample(),
-    ...withVersion(root, readDocument().info.version),
+    ...withVersion(root, document.info.version),
   };
   const stale: string[] = [];
   for (const [path, content] of Object.entries(made)) {
@@ -67,12 +68,10 @@ async function formatPage(text: string): Promise<string> {
   return format(text, { ...options, parser: 'markdown' });
 }
 
-async function makeTypes(): Promise<string> {
+async function makeTypes(document: OpenAPIV3.Document): Promise<string> {
   const { default: openapiTS, astToString, COMMENT_HEADER } = await import('openapi-typescript');
-  return COMMENT_HEADER + astToString(await openapiTS(forTypes(readDocument())));
+  return COMMENT_HEADER + astToString(await openapiTS(forTypes(document)));
 }
-
-const readDocument = () => parse(readFileSync(specification, 'utf8')) as OpenAPIV3.Document;
 
 /**
  * Makes what openapi-typescript does not read part of the types: the codes of each error (`x-error-codes`). Replaces references to

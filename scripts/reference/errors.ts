@@ -1,4 +1,5 @@
 import type { OpenAPIV3 } from 'openapi-types';
+import { codesOf, withoutReferences, type ErrorCode } from '../contract-documents';
 import { code, page, table } from './markdown';
 
 interface Operation {
@@ -10,14 +11,12 @@ interface Operation {
   errors: [status: string, codes: string[]][];
 }
 
-interface DescribedCode {
+export interface DescribedCode {
   name: string;
   status: string;
   /** What is wrong, then what to do. */
   text: string;
 }
-
-type Coded = OpenAPIV3.ResponseObject & { 'x-error-codes'?: string[] };
 
 /** Lists every code with its operations, then every operation with its codes. */
 export function errorsPage(document: OpenAPIV3.Document): string {
@@ -38,8 +37,8 @@ export function errorsPage(document: OpenAPIV3.Document): string {
       codes.map(({ name, status, text }) => [code(name), status, text, nameOperations(name, operations)]),
     ),
     '## By operation',
-    `Not repeated here: ${common.map(({ name, status }) => `${code(name)} (${status})`).join(', ')}. All operations but \`getHealth\`` +
-      ' have them; `getHealth` has only `validation_error`.',
+    `Not repeated here: ${common.map(({ name, status }) => `${code(name)} (${status})`).join(', ')}, which all operations have but those` +
+      ' that the table above excepts.',
     table(
       ['Operation', 'Codes'],
       operations.map(({ id, route, errors }) => [
@@ -54,26 +53,26 @@ export function errorsPage(document: OpenAPIV3.Document): string {
   );
 }
 
-function operationsOf({ paths, components }: OpenAPIV3.Document): Operation[] {
-  const codesOf = (response: OpenAPIV3.ReferenceObject | Coded) =>
-    '$ref' in response
-      ? (components!.responses![response.$ref.split('/').at(-1)!] as Coded)['x-error-codes']
-      : response['x-error-codes'];
+function operationsOf(document: OpenAPIV3.Document): Operation[] {
+  const { paths } = withoutReferences(document) as OpenAPIV3.Document;
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item as Record<string, OpenAPIV3.OperationObject>).map(([method, operation]) => ({
       id: operation.operationId!,
       path,
       route: `${method.toUpperCase()} ${path}`,
-      errors: Object.entries(operation.responses).flatMap(([status, response]): Operation['errors'] => {
-        const codes = codesOf(response);
-        return codes ? [[status, codes]] : [];
-      }),
+      errors: byStatus(codesOf(operation)),
     })),
   );
 }
 
+function byStatus(codes: readonly ErrorCode[]): Operation['errors'] {
+  const statuses = [...new Set(codes.map(({ status }) => status))];
+  const codesWith = (status: string) => codes.filter((each) => each.status === status);
+  return statuses.map((status) => [status, codesWith(status).map((each) => each.code)]);
+}
+
 /** Reads the list in the description of the codes: `- \`code\` (status): text`. */
-function describedCodes({ components }: OpenAPIV3.Document): DescribedCode[] {
+export function describedCodes({ components }: OpenAPIV3.Document): DescribedCode[] {
   const { description, enum: names } = components!.schemas!.KnownErrorCode as OpenAPIV3.SchemaObject;
   const items = description!.matchAll(/^- `(\w+)` \((\d+)\): (.*(?:\n {2}.*)*)/gm);
   const described = Array.from(items, ([, name, status, text]) => ({

@@ -40,7 +40,9 @@ export function webhookUrlFaults(body: unknown, privateAddresses: boolean): Shap
     parseWebhookUrl(url, { allowsHttp: false, privateAddresses });
     return [];
   } catch {
-    const msg = 'Input should be an https URL with a public host, without user name, password and fragment';
+    const msg =
+      'Input should be an https URL with a public host, without user name, password and fragment' +
+      `, of at most ${urlCharactersMax} characters with its percent codes`;
     return [{ type: 'webhook_url', loc: ['body', 'url'], msg, input: url }];
   }
 }

@@ -1,16 +1,13 @@
+import type { OpenAPIV3 } from 'openapi-types';
 import document from '../../generated/openapi.json';
+import { describedCodes } from '../../scripts/reference/errors';
 import { ServiceError, type ErrorCode } from '../../src/base/errors';
 import { errorReply } from '../../src/http/reply/error-response';
 import { documentedResponses } from '../support/contract';
 
-const { description, enum: codes } = document.components.schemas.KnownErrorCode;
+const { enum: codes } = document.components.schemas.KnownErrorCode;
 
-/** The items of the list in the description, which people and the reference pages read. */
-const items = description
-  .split('\n- ')
-  .slice(1)
-  .map((item) => item.replaceAll(/\s+/g, ' ').trim())
-  .map((item) => /^`(?<code>[^`]+)` \((?<status>\d{3})\): (?<text>.+)$/.exec(item)?.groups ?? { item });
+const items = describedCodes(document as unknown as OpenAPIV3.Document);
 
 /** Arise before an operation is found, or in Node's HTTP server. */
 const codesOutside = [
@@ -29,17 +26,17 @@ const statusesOf = (code: string) => [
 
 describe('the known error codes', () => {
   it('are the items of their description, in this order', () => {
-    expect(items.map(({ code }) => code)).toEqual(codes);
+    expect(items.map(({ name }) => name)).toEqual(codes);
     expect(new Set(codes).size).toBe(codes.length);
   });
 
   it('each have a text of whole sentences', () => {
-    expect(items.filter(({ text }) => !/^(`|[A-Z]).{8,}\.$/.test(text ?? ''))).toEqual([]);
+    expect(items.filter(({ text }) => !/^(`|[A-Z]).{8,}\.$/.test(text))).toEqual([]);
   });
 
   it('each have one status, the same in their text, all operations and the service', () => {
-    for (const { code, status } of items) {
-      const declared = statusesOf(code!);
+    for (const { name: code, status } of items) {
+      const declared = statusesOf(code);
       const sent = errorReply(new ServiceError(code as ErrorCode, '', { allowedMethods: [] })).status;
 
       expect({ code, declared: declared.length === 0 ? [sent] : declared, sent }).toEqual({

@@ -1,8 +1,8 @@
 import type { OpenAPIV3 } from 'openapi-types';
 import json from '../../generated/openapi.json';
+import { methods } from '../../scripts/contract-documents';
 
 export const document = json as unknown as OpenAPIV3.Document;
-export const methods = ['get', 'put', 'post', 'delete', 'options', 'head', 'patch', 'trace'] as const;
 
 /** A response of the document, in one of its media types. */
 export interface DocumentedResponse {

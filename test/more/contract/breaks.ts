@@ -269,6 +269,22 @@ export const breaks: Break[] = [
   },
   {
     rule: 'error-code',
+    at: ['paths', '/products/facets', 'get', 'responses', '422', 'headers', 'x-error-code', 'required'],
+    message:
+      'The error has no code. List its codes in `x-error-codes`, and add the header `x-error-code` with `required: true`, the schema ErrorCode and one of the codes as `example`, which the mock sends.',
+    apply: ({ paths }) =>
+      (paths['/products/facets'].get.responses['422'].headers['x-error-code'].required = false),
+  },
+  {
+    rule: 'error-code',
+    at: ['paths', '/feeds/upload', 'post', 'responses', '400', 'headers', 'x-error-code', 'schema'],
+    message:
+      'The error has no code. List its codes in `x-error-codes`, and add the header `x-error-code` with `required: true`, the schema ErrorCode and one of the codes as `example`, which the mock sends.',
+    apply: ({ paths }) =>
+      (paths['/feeds/upload'].post.responses['400'].headers['x-error-code'].schema = { type: 'string' }),
+  },
+  {
+    rule: 'error-code',
     at: ['components', 'responses', 'InternalError'],
     message:
       'The error has no code. List its codes in `x-error-codes`, and add the header `x-error-code` with `required: true`, the schema ErrorCode and one of the codes as `example`, which the mock sends.',

@@ -150,12 +150,12 @@ describe('an open enum', () => {
     compareContracts(base, revision).flatMap(({ impact, subject, message }) =>
       impact === 'breaking' ? `${subject}: ${message}` : [],
     );
-  /** The form of 1.2.0: the enum with its values, marked as extensible. */
-  const released = structuredClone(document);
+  /** The document with an enum in the form of 1.2.0: its values, marked as extensible. */
+  const inOldForm = structuredClone(document);
   const schemasOf = ({ components }: OpenAPIV3.Document) =>
     components!.schemas as unknown as Record<string, { enum: string[] }>;
-  schemasOf(released).RowIssueCode = {
-    ...schemasOf(released).KnownRowIssueCode!,
+  schemasOf(inOldForm).RowIssueCode = {
+    ...schemasOf(inOldForm).KnownRowIssueCode!,
     'x-extensible': true,
   } as object as { enum: string[] };
   const changed = (change: (schemas: Record<string, { enum: string[] }>) => void) => {
@@ -165,15 +165,14 @@ describe('an open enum', () => {
   };
 
   it('is unchanged if it becomes a text with known values', () => {
-    expect(released.components!.schemas!.RowIssueCode).toHaveProperty('x-extensible', true);
     expect(document.components!.schemas!.RowIssueCode).toHaveProperty('x-known-values');
-    expect(compareContracts(released, document)).toEqual([]);
+    expect(compareContracts(inOldForm, document)).toEqual([]);
   });
 
   it.each([
-    ['1.2.0', released],
-    ['1.3.0', document],
-  ])('is breaking without one of the values of %s, and not with a new one', (_version, base) => {
+    ['the form of 1.2.0', inOldForm],
+    ['the form of the document', document],
+  ])('in %s is breaking without one of its values, and not with a new one', (_form, base) => {
     const without = changed(({ KnownRowIssueCode }) => KnownRowIssueCode!.enum.pop());
     const lost = document.components!.schemas!.KnownRowIssueCode as { enum: string[] };
     const more = changed(({ KnownRowIssueCode }) => KnownRowIssueCode!.enum.push('too_expensive'));
@@ -183,9 +182,9 @@ describe('an open enum', () => {
   });
 
   it.each([
-    ['1.2.0', released],
-    ['1.3.0', document],
-  ])('is breaking if it was open in %s and is closed', (_version, base) => {
+    ['the form of 1.2.0', inOldForm],
+    ['the form of the document', document],
+  ])('in %s is breaking if it is closed', (_form, base) => {
     const closed = changed((schemas) => (schemas.RowIssueCode = schemas.KnownRowIssueCode!));
 
     expect(ruleChanges(base, closed)).toEqual([
@@ -224,7 +223,6 @@ describe('an error code', () => {
 
     expect(changesTo(revision).sort()).toEqual([
       'additive POST /jobs/{job_id}/run: The error code `format_in_use` of 409 is new.',
-      'additive POST /jobs/{job_id}/run: The error code `not_a_validation_job` of 409 is new.',
       'breaking POST /jobs/{job_id}/run: The error code `job_already_queued` of 409 is gone.',
       'breaking POST /jobs/{job_id}/run: The error code `not_a_validation_job` of 400 moved to 409.',
       'breaking POST /jobs/{job_id}/run: The error code `run_cancelled` of 409 is gone.',
