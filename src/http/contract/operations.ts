@@ -46,6 +46,9 @@ export async function openOperations(
     ajvOpts: { allErrors: true },
     customizeAjv: (ajv) => {
       addFormats(ajv);
+      const { validate } = ajv.formats['date-time'] as { validate: (text: string) => boolean };
+      // Its rule for leap seconds accepts hours and minutes that do not exist, such as 25:57:00+01:58.
+      ajv.addFormat('date-time', (text) => validate(text) && !/T(?:2[4-9]|[3-9]|..:[6-9])/i.test(text));
       return ajv;
     },
     securityHandlers: { ApiKey: (_context, { caller }: Exchange) => caller },
