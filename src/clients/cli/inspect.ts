@@ -163,11 +163,11 @@ function headerTable(headers: FeedInspection['headers'], accepted: boolean): str
       ['header', 40],
     ],
     accepted ? 'read as' : 'seems to be',
-    headers.map(({ column_number, header, column, confidence, suggestion }) => [
+    headers.map(({ column_number, header, column, confidence, reason, suggestion }) => [
       String(column_number),
       header,
       column
-        ? `${column}${accepted ? '' : ` (confidence ${confidence})`}`
+        ? `${column}${accepted ? '' : ` (confidence ${confidence}${reason === null ? '' : `: ${reason}`})`}`
         : suggestion
           ? `ignored; perhaps ${suggestion}`
           : 'ignored',

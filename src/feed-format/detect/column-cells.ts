@@ -1,27 +1,48 @@
-import type { Table } from './detect-table';
 import { comparable } from '../read/format-reading';
 import { trimText } from '../text';
+import { meaningOf, type HeaderMeaning } from './header-meaning';
 
-/** A header with its cells, one for each row, trimmed. */
+/** A column of a table with its cells, one for each row, trimmed. */
 export interface Column {
+  /** From 0. */
   position: number;
+  /** Empty in a file without header row. */
   header: string;
   cells: readonly string[];
+  /** Number of cells that are not empty. */
+  filled: number;
+  /** What its header means, or the kind of its cells. */
+  meaning: HeaderMeaning | undefined;
 }
 
 /** A price, perhaps with a sign or code of its currency. */
 export const numberText =
-  /^(?:[$€£¥]|[A-Za-z]{3})?[ \u00a0\u202f]?-?\d[\d.,'’ \u00a0\u202f]*[ \u00a0\u202f]?(?:[$€£¥฿]|[A-Za-zł]{2,3}|руб\.?|บาท|円|元|원)?$/u;
+  /^(?:\p{Sc}|R\$|[A-Za-z]{3}|[A-Za-z]{2}\.?)?[ \u00a0\u202f]?-?\d[\d.,'’ \u00a0\u202f]*[ \u00a0\u202f]?(?:,-|\.-)?(?:\p{Sc}|[A-Za-złč]{2,3}\.?|грн\.?|руб\.?|บาท|円|元|원)?$/u;
 
-/** Lists the columns of a table whose header is unique and short enough for a format. */
-export function columnsOfTable({ names, rows }: Pick<Table, 'names' | 'rows'>): Column[] {
+/** Share of cells from which a rule counts for a column. */
+const nearlyAll = 0.9;
+
+/**
+ * Lists the columns of a table that a format can name: their header is unique and short enough.
+ * @param names - the headers; empty without a header row, when positions count
+ * @param rows - without equal ones
+ */
+export function columnsOfTable(
+  names: readonly string[] | undefined,
+  width: number,
+  rows: readonly (readonly string[])[],
+): Column[] {
   const counts = new Map<string, number>();
-  for (const name of names.map(comparable)) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return names.slice(0, columnsMax).flatMap((header, position) => {
+  for (const name of names?.map(comparable) ?? []) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return Array.from({ length: Math.min(width, columnsMax) }, (_, position) => position).flatMap((position) => {
+    const header = names?.[position] ?? '';
     const isUsable =
-      header !== '' && header.length <= headerCharactersMax && counts.get(comparable(header)) === 1;
+      !names ||
+      (header !== '' && header.length <= headerCharactersMax && counts.get(comparable(header)) === 1);
     if (!isUsable) return [];
-    return [{ position, header, cells: rows.map((row) => trimText(row[position] ?? '')) }];
+    const cells = rows.map((row) => trimText(row[position] ?? ''));
+    const filled = cells.filter((cell) => cell !== '').length;
+    return [{ position, header, cells, filled, meaning: meaningOf(header) ?? meaningOfCells(cells) }];
   });
 }
 
@@ -30,13 +51,59 @@ const columnsMax = 1_000;
 /** Longer names are refused in a format. */
 const headerCharactersMax = 255;
 
+/** Recognizes trade item numbers by their check digits, whatever their header. */
+function meaningOfCells(cells: readonly string[]): HeaderMeaning | undefined {
+  const filled = cells.filter((cell) => cell !== '');
+  if (filled.length < 3 || new Set(filled).size < filled.length / 2) return undefined;
+  if (shareOf(cells, isTradeItemNumber) < nearlyAll) return undefined;
+  return { field: 'ean', strength: 0.9, reason: 'its cells are numbers with the check digit of GTINs' };
+}
+
+/** Tells whether a text is a GTIN of 8, 12, 13 or 14 digits with a right check digit (GS1 General Specifications). */
+export function isTradeItemNumber(text: string): boolean {
+  if (!/^(?:\d{8}|\d{12,14})$/.test(text) || /^0+$/.test(text)) return false;
+  const digits = Array.from(text, Number).reverse();
+  return digits.reduce((sum, digit, at) => sum + digit * (at % 2 === 0 ? 1 : 3), 0) % 10 === 0;
+}
+
 /** Returns the share of the non-empty cells that pass a test; 0 if all are empty. */
 export function shareOf(cells: readonly string[], test: (cell: string) => boolean): number {
-  const filled = cells.filter((cell) => cell !== '');
-  return filled.length === 0 ? 0 : filled.filter(test).length / filled.length;
+  let filled = 0;
+  let passed = 0;
+  for (const cell of cells) {
+    if (cell === '') continue;
+    filled++;
+    if (test(cell)) passed++;
+  }
+  return filled === 0 ? 0 : passed / filled;
 }
+
+export const isNumber = (cell: string) => numberText.test(cell);
+
+/** Returns the share of the non-empty cells that differ from all others; 1 if all are empty. */
+export function distinctShare(cells: readonly string[]): number {
+  const filled = cells.filter((cell) => cell !== '');
+  return filled.length === 0 ? 1 : new Set(filled).size / filled.length;
+}
+
+/** Minimum share of distinct cells in a key. */
+const distinctMin = 0.95;
+
+/** Tells whether nearly all cells of a key differ. */
+export const isKey = (cells: readonly string[]) => distinctShare(cells) >= distinctMin;
 
 /** Tells whether any row has different texts in the two columns. */
 export const differ = (one: Column, other: Column) => one.cells.some((cell, at) => cell !== other.cells[at]);
 
-export const isEmptyColumn = ({ cells }: Column) => cells.every((cell) => cell === '');
+export const isEmptyColumn = ({ filled }: Column) => filled === 0;
+
+/** Returns the share of all rows in which a column has a text. */
+export const filledShare = ({ cells, filled }: Column) => (cells.length === 0 ? 0 : filled / cells.length);
+
+/** Formats a column for a question. */
+export const labelOf = ({ header, position }: Column) =>
+  header === '' ? `column ${position + 1}` : `"${header}"`;
+
+/** Returns the source of a column in a format. */
+export const sourceOf = ({ header, position }: Column) =>
+  header === '' ? { position: position + 1 } : { from: [header] };

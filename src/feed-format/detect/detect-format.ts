@@ -1,17 +1,20 @@
-import { findBuiltInFormat } from '../built-in-formats';
-import { columnsOfTable, type Column } from './column-cells';
-import { columnFormat, productColumns, type ProductColumn } from '../columns';
+import { columnsOfTable, isNumber, type Column } from './column-cells';
+import type { ProductColumn } from '../columns';
 import { currencyInHeader, currencyInPrice, minorDigitsOf } from '../currency';
-import type { ColumnSource, Encoding, FeedFormat, FormatDefinition } from '../format-definition';
+import type { Encoding, FormatDefinition } from '../format-definition';
 import { decodeBeginning } from '../read/decode-text';
 import type { Delimiter } from '../delimiter';
 import { delimiterLineMax, findDelimiterLine } from '../read/delimiter-line';
-import { availabilityWords, detectColumns, type ColumnMatch } from './detect-columns';
+import { detectColumns, type ColumnMatch } from './detect-columns';
 import { detectDecimal, type PriceCell } from './detect-decimal';
 import { detectEncoding } from './detect-encoding';
+import { findGroup } from './detect-groups';
+import { chooseName } from './detect-name';
 import { choosePrice, type PriceChoice } from './detect-price';
+import { findRowChoice } from './detect-rows';
 import { chooseSku } from './detect-sku';
 import { detectTable, type Table } from './detect-table';
+import { draftOf } from './draft-format';
 import { fileHint } from './file-hint';
 import {
   currencyDoubt,
@@ -22,11 +25,20 @@ import {
   priceDoubt,
   type PriceReading,
   quoteDoubt,
-  skuDoubt,
 } from './format-doubts';
 import { comparable } from '../read/format-reading';
 import { firstRecords } from '../read/first-records';
-import { trimText } from '../text';
+import { nameDoubt, skuDoubt } from './key-doubts';
+import { builtInConfidence, builtInFor, matchesOf } from './known-systems';
+
+/** What a header means, and why. */
+interface DetectedHeader {
+  header: string;
+  column: ProductColumn | null;
+  confidence: number;
+  /** Null without a column. */
+  reason: string | null;
+}
 
 /** The detected properties of a file. */
 export interface FormatDetection {
@@ -35,7 +47,7 @@ export interface FormatDetection {
   /** Null if it is in doubt, or the file is no table. */
   decimalSeparator: '.' | ',' | null;
   skipLines: number;
-  headers: { header: string; column: ProductColumn | null; confidence: number }[];
+  headers: DetectedHeader[];
   /** How to read the file, without the parts in doubt; null without a sku or a name. */
   draft: FormatDraft | null;
   doubts: readonly FormatDoubt[];
@@ -87,71 +99,94 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
   const start = text.subarray(0, tableBytes);
   const table = detectTable((delimiter) => firstRecords(start, delimiter), line?.stated);
   if (!table) return found;
-  const records = firstRecords(text, table.delimiter, Infinity).slice(table.recordsBefore + 1);
+  const records = firstRecords(text, table.delimiter, Infinity).slice(table.recordsBefore + (table.names ? 1 : 0));
   const whole = complete ? records : records.slice(0, -1);
-  const rows = whole.map(({ fields }) => fields).filter((fields) => isSplit(fields, table.names.length));
-  return { ...found, ...detectInTable({ ...table, rows }, encoding, options.defaultCurrency) };
+  const rows = whole.map(({ fields }) => fields).filter((fields) => isSplit(fields, table.width));
+  return { ...found, ...detectInTable(table, differentRows(rows), encoding, options.defaultCurrency) };
 }
 
 /** Whether a run can split a record; a record with too many fields may have shifted fields. */
 const isSplit = (fields: readonly string[], width: number) =>
   fields.length <= width || (fields.length === width + 1 && fields.at(-1) === '');
 
-function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency: string) {
-  const { delimiter, names, rows, confidence, skipLines } = table;
-  const builtIn = builtInFor(names);
-  const columns = columnsOfTable(table);
+/** Drops rows that equal a previous one. */
+function differentRows(rows: readonly (readonly string[])[]): (readonly string[])[] {
+  const seen = new Set<string>();
+  return rows.filter((row) => {
+    const text = JSON.stringify(row);
+    if (seen.has(text)) return false;
+    seen.add(text);
+    return true;
+  });
+}
+
+function detectInTable(
+  table: Table,
+  rows: readonly (readonly string[])[],
+  encoding: Encoding | null,
+  defaultCurrency: string,
+) {
+  const { delimiter, names, width, confidence, skipLines } = table;
+  const builtIn = names && builtInFor(names);
+  const columns = columnsOfTable(names, width, rows);
   const known = builtIn ? matchesOf(builtIn.definition, names) : [];
   const knownAs = (column: ProductColumn) => {
     const match = known.find((each) => each.column === column);
     return match && columns.find(({ position }) => position === match.position);
   };
-  const sku = chooseSku(columns, rows, knownAs('sku'));
+  const sku = chooseSku(columns, knownAs('sku'));
   const found = choosePrice(columns, knownAs('price'));
   // The prices have another name than in the export of this system.
   const isForeign = builtIn && found.chosen && !knownAs('price');
   const price: PriceChoice = isForeign
     ? { ...found, chosen: undefined, rivals: [found.chosen!], doubt: 'unsure' }
     : found;
-  const taken = new Set(
-    [...sku.rivals, ...price.rivals, sku.chosen, price.chosen].map((each) => each?.position),
-  );
+  const taken = positionsOf([...sku.rivals, ...price.rivals, sku.chosen, price.chosen]);
+  const name = chooseName(columns, taken, knownAs('product_name'));
+  const notOther = new Set([...taken, ...positionsOf([...name.rivals, name.chosen])]);
+  const others = builtIn
+    ? known.filter(({ column }) => !keyColumns.includes(column))
+    : detectColumns(columns, notOther);
   const matches = [
-    ...(builtIn ? known : detectColumns(columns, taken)).filter(
-      ({ column }) => column !== 'sku' && column !== 'price',
-    ),
-    ...matchOf(sku.chosen, 'sku', builtIn ? builtInConfidence : sku.confidence),
-    ...matchOf(price.chosen, 'price', builtIn ? builtInConfidence : price.confidence),
+    ...others,
+    ...matchOf(sku.chosen, 'sku', builtIn ? { ...sku, confidence: builtInConfidence } : sku),
+    ...matchOf(name.chosen, 'product_name', builtIn ? { ...name, confidence: builtInConfidence } : name),
+    ...matchOf(price.chosen, 'price', builtIn ? { ...price, confidence: builtInConfidence } : price),
   ];
-  const currencies = matches.find(({ column }) => column === 'currency');
-  const currencyCells = columns.find(({ position }) => position === currencies?.position)?.cells;
+  const columnAt = (position: number | undefined) => columns.find((each) => each.position === position);
+  const currencyCells = columnAt(matches.find(({ column }) => column === 'currency')?.position)?.cells;
   const readingOf = (column: Column): PriceReading => ({
     ...detectDecimal(priceCells(column, currencyCells)),
     currency: currencyOf(column, currencyCells),
   });
   const reading = price.chosen && readingOf(price.chosen);
   const draftedPrice = reading?.doubt ? undefined : price.chosen;
+  const guess = { confidence: guessConfidence, reason: 'it is one of several columns' };
   const guesses = [
-    ...matchOf(sku.rivals[0], 'sku', guessConfidence),
-    ...matchOf(price.rivals[0], 'price', guessConfidence),
+    ...matchOf(sku.rivals[0], 'sku', guess),
+    ...matchOf(price.rivals[0], 'price', guess),
+    ...matchOf(name.rivals[0], 'product_name', guess),
   ];
   const of = (position: number) => [...matches, ...guesses].find((match) => match.position === position);
   const place = {
     ...(delimiter !== ',' && { delimiter }),
     ...(encoding !== null && encoding !== 'utf-8' && { encoding }),
     ...(skipLines > 0 && { skip_lines: skipLines }),
+    ...(!names && { header: false, fields: width }),
     ...(reading?.separator === ',' && { decimal_separator: ',' }),
+    ...(reading?.currency === 'signs' && { currency_from_sign: true }),
   };
-  const hasName = matches.some(({ column }) => column === 'product_name');
+  const hasName = name.chosen !== undefined || name.rivals.length > 0;
   const hasSku = sku.chosen !== undefined || sku.rivals.length > 0;
   const drafted = matches.filter(
     ({ column, position }) => column !== 'price' || position === draftedPrice?.position,
   );
   const isRead = ({ position }: Column) =>
-    taken.has(position) || matches.some((match) => match.position === position);
+    notOther.has(position) || matches.some((match) => match.position === position);
   const doubts = [
-    skuDoubt(sku),
+    skuDoubt(sku, sku.doubt === 'repeated' ? findRowChoice(columns, sku.rivals[0]!) : undefined),
     damagedSkuDoubt([sku.chosen ?? sku.rivals].flat()),
+    nameDoubt(name),
     quoteDoubt(columns.filter(isRead)),
     // Before the price: its answer may name the currency of one column.
     builtIn?.name === 'standard'
@@ -161,19 +196,24 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
     price.chosen && decimalDoubt(price.chosen, reading!),
   ].filter((doubt) => doubt !== undefined);
   const constant = draftedPrice && typeof reading!.currency === 'object' ? reading!.currency : undefined;
+  const isGrouped = !builtIn && name.chosen;
+  const group = isGrouped
+    ? findGroup(columns, name.chosen!, others.filter(isFillable).map(({ position }) => columnAt(position)!))
+    : undefined;
   const draft =
     hasName && hasSku
-      ? draftOf(table, { builtIn: builtIn?.definition, matches: drafted, place, currency: constant })
+      ? draftOf({ builtIn: builtIn?.definition, columns, matches: drafted, group, place, currency: constant })
       : null;
   const isOpen = draft === null || doubts.length > 0;
   return {
-    delimiter: { value: names.length > 1 ? delimiter : null, confidence },
+    delimiter: { value: width > 1 ? delimiter : null, confidence },
     decimalSeparator: reading?.doubt || price.doubt ? null : (reading?.separator ?? ('.' as const)),
     skipLines,
-    headers: names.map((header, position) => ({
+    headers: (names ?? Array.from({ length: width }, () => '')).map((header, position) => ({
       header,
       column: of(position)?.column ?? null,
       confidence: of(position)?.confidence ?? 0,
+      reason: of(position)?.reason ?? null,
     })),
     draft,
     doubts: draft === null ? [] : doubts,
@@ -181,14 +221,29 @@ function detectInTable(table: Table, encoding: Encoding | null, defaultCurrency:
   };
 }
 
+/** Columns that are chosen one by one. */
+const keyColumns: readonly ProductColumn[] = ['sku', 'product_name', 'price'];
+
+/** Texts of a product, which exports write once for all of its variants. */
+const isFillable = ({ column }: ColumnMatch) => ['description', 'brand', 'category'].includes(column);
+
+const positionsOf = (columns: readonly (Column | undefined)[]) =>
+  new Set(columns.flatMap((column) => (column ? [column.position] : [])));
+
 /** Confidence in the likeliest of several columns. */
 const guessConfidence = 0.5;
 
-function matchOf(column: Column | undefined, name: ProductColumn, confidence: number): ColumnMatch[] {
+function matchOf(
+  column: Column | undefined,
+  name: ProductColumn,
+  { confidence, reason }: { confidence: number; reason: string },
+): ColumnMatch[] {
   if (!column) return [];
   const isOwn = comparable(column.header) === name;
-  return [{ position: column.position, column: name, confidence: isOwn ? 1 : confidence }];
+  return [{ position: column.position, column: name, ...(isOwn ? own : { confidence, reason }) }];
 }
+
+const own = { confidence: 1, reason: 'its name is ours' };
 
 /** Adds the known currency to prices: from cell, row or header. */
 function priceCells({ header, cells }: Column, currencyCells: readonly string[] | undefined): PriceCell[] {
@@ -205,103 +260,12 @@ function currencyOf(
   currencyCells: readonly string[] | undefined,
 ): PriceReading['currency'] {
   if (currencyCells?.some((cell) => cell !== '')) return 'cells';
-  const named = cells.filter((cell) => /\d/.test(cell)).map(currencyInPrice);
+  const named = cells.filter(isNumber).map(currencyInPrice);
   const [first] = named;
   if (named.length > 0 && named.every((each) => each && !each.isSign)) return 'cells';
   const ofHeader = currencyInHeader(header);
   if (ofHeader !== undefined) return { value: ofHeader };
   const isAlike = first !== undefined && named.every((each) => each?.code === first.code);
-  return isAlike ? { value: first.code } : 'unknown';
+  if (isAlike) return { value: first.code };
+  return named.length > 0 && named.every((each) => each !== undefined) ? 'signs' : 'unknown';
 }
-
-/** Headers that identify the export of a system. */
-const marks: Record<string, readonly string[]> = {
-  shopify: ['Handle', 'Title', 'Variant SKU', 'Variant Price'],
-  woocommerce: ['SKU', 'Name', 'Regular price'],
-  standard: ['sku', 'product_name'],
-  'google-merchant': ['id', 'title', 'price', 'availability'],
-};
-
-function builtInFor(names: readonly string[]): FeedFormat | undefined {
-  const known = new Set(names.map((name) => comparable(name).replace(/^g:/, '')));
-  const found = Object.entries(marks).find(([, headers]) =>
-    headers.every((header) => known.has(comparable(header))),
-  );
-  const format = found && findBuiltInFormat(found[0]);
-  if (!format) return undefined;
-  // A repeated header cannot be read.
-  const used = Object.values(format.definition.columns).flatMap(({ from, join }) =>
-    (from ?? join ?? []).map(comparable),
-  );
-  const isTwice = used.some((header) => names.filter((name) => comparable(name) === header).length > 1);
-  return isTwice ? undefined : format;
-}
-
-/** Confidence in the columns of a known system. */
-const builtInConfidence = 0.98;
-
-function matchesOf({ columns }: FormatDefinition, names: readonly string[]): ColumnMatch[] {
-  const present = names.map(comparable);
-  const columnNames = Object.keys(columns) as ProductColumn[];
-  return columnNames.flatMap((column) => {
-    const { from, join } = columns[column]!;
-    const header = (from ?? join ?? []).find((each) => present.includes(comparable(each)));
-    if (header === undefined) return [];
-    const position = present.indexOf(comparable(header));
-    const isOwn = columnFormat(column).name === comparable(header);
-    return [{ position, column, confidence: isOwn ? 1 : builtInConfidence }];
-  });
-}
-
-/** Words in place of a price. */
-const nullWords = new Set(['n/a', 'na', '-', '--', 'null', 'none', '#n/a', 'k.a.', 'nan', '—', '–']);
-
-interface DraftParts {
-  builtIn: FormatDefinition | undefined;
-  matches: readonly ColumnMatch[];
-  place: Partial<FormatDefinition>;
-  /** The currency of all prices. */
-  currency: { value: string } | undefined;
-}
-
-function draftOf(table: Table, { builtIn, matches, place, currency }: DraftParts): FormatDraft {
-  const { names, rows } = table;
-  const constant = currency && { currency };
-  if (builtIn) {
-    const { sku, price, ...columns } = builtIn.columns;
-    const has = (wanted: ProductColumn) => matches.some(({ column }) => column === wanted);
-    const kept = {
-      ...(has('sku') && { sku }),
-      ...columns,
-      ...(has('price') && price && { price }),
-      ...constant,
-    };
-    return { ...builtIn, ...place, columns: inOrder(kept) };
-  }
-  const columns = Object.fromEntries(
-    matches.map(({ column, position }) => [column, { from: [names[position]!] }]),
-  );
-  const cellsOf = (wanted: ProductColumn) => {
-    const position = matches.find(({ column }) => column === wanted)?.position;
-    return position === undefined ? [] : rows.map((row) => trimText(row[position] ?? ''));
-  };
-  const empty = [...new Set(cellsOf('price').filter((cell) => nullWords.has(cell.toLowerCase())))];
-  const availability = availabilityWords(cellsOf('availability'));
-  return {
-    ...place,
-    ...(empty.length > 0 && { null_values: empty.slice(0, nullValuesMax) }),
-    columns: inOrder({ ...columns, ...constant }),
-    ...(availability && { availability }),
-  };
-}
-
-const nullValuesMax = 100;
-
-/** Sorts columns as the template has them. */
-const inOrder = (columns: Partial<Record<ProductColumn, ColumnSource>>) =>
-  Object.fromEntries(
-    productColumns.flatMap((column) => {
-      const source = columns[column];
-      return source ? [[column, source] as const] : [];
-    }),
-  );

@@ -1,112 +1,148 @@
-import { differ, isEmptyColumn, type Column } from './column-cells';
-import { columnsNamed, headerWords } from './header-synonyms';
-import { suggestColumn } from './header-suggestion';
+import { differ, distinctShare, filledShare, isEmptyColumn, isKey, type Column } from './column-cells';
 
 /** The column of skus, or several if the file does not show which. */
 export interface SkuChoice {
   chosen: Column | undefined;
   confidence: number;
+  reason: string;
   /** Columns that may have the skus, the likeliest first. */
   rivals: readonly Column[];
-  /** Reason for the doubt: two columns are unique, or the one with the name is not. */
-  doubt: 'several' | 'repeated' | null;
+  /** Columns that together differ in all rows, if the likeliest does not. */
+  joins: readonly (readonly Column[])[];
+  /** Reason for the doubt. */
+  doubt: 'several' | 'repeated' | 'incomplete' | 'unnamed' | null;
 }
 
-/** Minimum share of distinct cells, without equal rows. */
-const distinctMin = 0.95;
-
-const supplier =
-  /^(?:supplier|vendor|manufacturer|mfr|mfg|mpn|oem|hersteller|lieferant|fournisseur|fabricant|proveedor|fabricante|fornitore|produttore|dostawc|producent|leverancier|fabrikant|поставщик|производител)/u;
-const barcode = /^(?:ean\d*|gtin\d*|upc|barcode|isbn\d*)$/u;
-/** Words for skus of products other than the row's. */
-const related =
-  /^(?:parent|related|upsells?|crosssells?|cross|bundle|bundled|grouped?|associated|master|configurable|accessory|accessories)$/u;
-const ownSku =
-  /^(?:retailer|our|own|internal|merchant|shop|store|item|product|variant|variation|code|number|no|nr|id|skus?)$/u;
-
 /** From the best name to the worst. */
-const Rank = { literal: 0, sure: 1, unsure: 2, supplier: 3, barcode: 4 } as const;
+const Rank = { literal: 0, sure: 1, unsure: 2, id: 3, substitute: 4, supplier: 5 } as const;
 type Rank = (typeof Rank)[keyof typeof Rank];
 
 interface Candidate {
   column: Column;
   rank: Rank;
   isDistinct: boolean;
-  confidence: number;
 }
+
+/** A key with fewer cells leaves out too many products, if another column is full. */
+const filledMin = 0.5;
+const filledEnough = 0.95;
 
 /**
  * Chooses the column of skus.
- * @param rows - of the table, for dropping equal ones
+ * @param columns - without equal rows
  * @param known - the column, if the system that wrote the file is known
  */
-export function chooseSku(
-  columns: readonly Column[],
-  rows: readonly (readonly string[])[],
-  known?: Column,
-): SkuChoice {
-  const kept = differentRows(rows);
+export function chooseSku(columns: readonly Column[], known?: Column): SkuChoice {
   const found = columns.flatMap((column): Candidate[] => {
-    const named = column === known ? { rank: Rank.literal, confidence: 1 } : nameOf(column.header);
+    const rank = column === known ? Rank.literal : rankOf(column);
+    if (rank === undefined) return [];
     // No other name is as good as the name in a known system.
-    if (named && known && column !== known) named.rank = Math.max(named.rank, Rank.sure) as Rank;
-    return named ? [{ column, ...named, isDistinct: isDistinct(column, kept) }] : [];
+    const least = known && column !== known ? Rank.sure : Rank.literal;
+    return [{ column, rank: Math.max(rank, least) as Rank, isDistinct: isKey(column.cells) }];
   });
   const isBlank = found.every(({ column }) => isEmptyColumn(column));
   const candidates = found
     .filter(({ column }) => isBlank || !isEmptyColumn(column))
+    .filter((each, _, all) => all.length === 1 || !isRowNumber(each))
     .sort((a, b) => a.rank - b.rank || Number(b.isDistinct) - Number(a.isDistinct));
   const [first] = candidates;
-  if (!first) return { chosen: undefined, confidence: 0, rivals: [], doubt: null };
-  const best = candidates.filter(({ rank }) => rank === first.rank);
-  const distinct = best.filter((each) => each.isDistinct);
-  const isOpen =
-    first.isDistinct &&
-    distinct.some(({ column }) => differ(column, first.column)) &&
-    first.rank !== Rank.literal;
-  const doubt = !first.isDistinct ? 'repeated' : isOpen ? 'several' : null;
-  return {
-    chosen: doubt ? undefined : first.column,
-    confidence: first.confidence,
-    rivals:
-      doubt === 'several'
-        ? distinct.map(({ column }) => column)
-        : doubt
-          ? candidates.map(({ column }) => column)
-          : [],
+  if (!first) return unnamedChoice(columns);
+  const open = (doubt: SkuChoice['doubt'], rivals: readonly Column[], joins: SkuChoice['joins'] = []) => ({
+    ...unknown,
+    rivals,
+    joins,
     doubt,
-  };
-}
-
-/** Returns the positions of distinct rows; of equal rows, the first. */
-function differentRows(rows: readonly (readonly string[])[]): number[] {
-  const seen = new Set<string>();
-  return rows.flatMap((row, at) => {
-    const text = JSON.stringify(row);
-    if (seen.has(text)) return [];
-    seen.add(text);
-    return [at];
   });
+  const keys = candidates.filter(({ isDistinct }) => isDistinct);
+  if (!first.isDistinct)
+    return open('repeated', rivalsOfRepeated(first, candidates), joinsOf(first.column, columns));
+  const fuller = keys.find(
+    ({ column, rank }) => rank < Rank.supplier && filledShare(column) >= filledEnough,
+  )?.column;
+  if (fuller && filledShare(first.column) < filledMin) return open('incomplete', [first.column, fuller]);
+  const rivals = keys.filter((each) => isRival(first, each));
+  if (rivals.length > 1 && first.rank !== Rank.literal && first.column !== known)
+    return open('several', rivals.map(({ column }) => column));
+  const { strength, reason } = first.column.meaning ?? { strength: 1, reason: 'the system that wrote the file is known' };
+  const confidence = first.rank >= Rank.substitute ? Math.min(strength, substituteConfidence) : strength;
+  return { ...unknown, chosen: first.column, confidence, reason };
 }
 
-/** Tells whether nearly all cells of a column differ. */
-function isDistinct({ cells }: Column, kept: readonly number[]): boolean {
-  const filled = kept.map((at) => cells[at]!).filter((cell) => cell !== '');
-  return filled.length === 0 || new Set(filled).size / filled.length >= distinctMin;
+const unknown: SkuChoice = { chosen: undefined, confidence: 0, reason: '', rivals: [], joins: [], doubt: null };
+
+/** Confidence in a key that is not the partner's number. */
+const substituteConfidence = 0.6;
+
+/** @returns undefined if the column cannot have skus */
+function rankOf({ header, meaning }: Column): Rank | undefined {
+  if (header.toLowerCase() === 'sku') return Rank.literal;
+  switch (meaning?.field) {
+    case 'sku':
+      if (meaning.kind === 'supplier') return Rank.supplier;
+      return meaning.strength >= sureMin ? Rank.sure : Rank.unsure;
+    case 'id':
+      return Rank.id;
+    case 'ean':
+    case 'handle':
+      return Rank.substitute;
+    default:
+      return undefined;
+  }
 }
 
-function nameOf(header: string): { rank: Rank; confidence: number } | undefined {
-  if (header.toLowerCase() === 'sku') return { rank: Rank.literal, confidence: 0.99 };
-  const words = headerWords(header);
-  const named = columnsNamed(header).find(({ column }) => column === 'sku');
-  if (words.some((word) => related.test(word))) return undefined;
-  const hasSku = words.some((word) => /^skus?$/.test(word) || /(?:sku)$/.test(word));
-  if (words.some((word) => supplier.test(word)))
-    return hasSku || named ? { rank: Rank.supplier, confidence: 0.6 } : undefined;
-  if (words.some((word) => barcode.test(word))) return { rank: Rank.barcode, confidence: 0.55 };
-  if (hasSku && words.every((word) => ownSku.test(word))) return { rank: Rank.sure, confidence: 0.97 };
-  if (named) return { rank: named.confidence >= 0.8 ? Rank.sure : Rank.unsure, confidence: named.confidence };
-  if (hasSku) return { rank: Rank.unsure, confidence: 0.6 };
-  const isSimilar = header.length <= 40 && suggestColumn(header, ['sku']) !== null;
-  return isSimilar ? { rank: Rank.unsure, confidence: 0.45 } : undefined;
+/** Strength of a name that means nothing but a partner's number. */
+const sureMin = 0.8;
+
+/** Tells whether two keys are equally likely; an id rivals every other number of an unsure name. */
+function isRival(first: Candidate, { column, rank }: Candidate): boolean {
+  if (column !== first.column && !differ(column, first.column)) return false;
+  if (rank === first.rank) return true;
+  return first.rank >= Rank.unsure && rank >= Rank.id && rank < Rank.supplier && Math.min(rank, first.rank) <= Rank.id
+    ? rank === Rank.id || first.rank === Rank.id
+    : false;
 }
+
+/** Of a number that repeats, another name of the same rank that repeats too is no way out. */
+const rivalsOfRepeated = (first: Candidate, candidates: readonly Candidate[]): Column[] =>
+  [first, ...candidates.filter((each) => each !== first && each.isDistinct), ...candidates.filter((each) => each !== first && !each.isDistinct && each.rank <= Rank.sure)].map(
+    ({ column }) => column,
+  );
+
+/** Tells numbers of rows (1, 2, 3 …), which another export gives to other products. */
+function isRowNumber({ column: { cells, meaning }, rank }: Candidate): boolean {
+  if (rank !== Rank.unsure || meaning?.field !== 'sku' || cells.length < 3) return false;
+  const first = Number(cells[0]);
+  return [0, 1].includes(first) && cells.every((cell, at) => cell === '' || Number(cell) === first + at);
+}
+
+/** Finds columns that make a repeated number unique: options such as size and colour. */
+function joinsOf(sku: Column, columns: readonly Column[]): Column[][] {
+  const options = columns.filter(({ meaning, filled }) => meaning?.field === 'option' && filled > 0);
+  const combinations = [...options.map((option) => [option]), ...(options.length > 1 ? [options] : [])];
+  const joins = combinations.map((others) => [sku, ...others]).filter((join) => isKey(joined(join)));
+  return joins.slice(0, joinsMax);
+}
+
+const joinsMax = 2;
+
+/** Joins the cells of columns; a row without the first one is empty. */
+export const joined = ([first, ...others]: readonly Column[]): string[] =>
+  first!.cells.map((cell, at) =>
+    cell === '' ? '' : [cell, ...others.map(({ cells }) => cells[at]!).filter((text) => text !== '')].join('-'),
+  );
+
+/** Asks for a key among columns of codes whose names say nothing. */
+function unnamedChoice(columns: readonly Column[]): SkuChoice {
+  const codes = columns.filter(
+    (column) =>
+      column.meaning === undefined &&
+      filledShare(column) >= filledEnough &&
+      column.cells.length > 1 &&
+      distinctShare(column.cells) === 1 &&
+      column.cells.every((cell) => codeText.test(cell)),
+  );
+  return codes.length === 0 ? unknown : { ...unknown, rivals: codes, doubt: 'unnamed' };
+}
+
+/** A text that may be a number of a product: one word with a digit, and no price. */
+const codeText = /^(?!\d+[.,]\d{1,2}$)(?=\D*\d)[^\s]{1,40}$/;

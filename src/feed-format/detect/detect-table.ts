@@ -1,7 +1,8 @@
 import { everyDelimiter, type Delimiter } from '../delimiter';
-import { columnsNamed } from './header-synonyms';
 import type { TableRecord } from '../read/first-records';
 import { trimText } from '../text';
+import { isNumber, shareOf } from './column-cells';
+import { meaningOf } from './header-meaning';
 
 /** Splits the beginning of a text into records that are not blank. */
 type SplitRecords = (delimiter: Delimiter) => TableRecord[];
@@ -11,15 +12,17 @@ export interface Table {
   delimiter: Delimiter;
   /** Lines before the header row, without the line `sep=`; 0 if these are blank. */
   skipLines: number;
-  names: readonly string[];
+  /** Undefined: the file has no header row. */
+  names: readonly string[] | undefined;
+  /** Number of fields of a row. */
+  width: number;
   /** Records before the header row. */
   recordsBefore: number;
-  rows: readonly (readonly string[])[];
   confidence: number;
 }
 
 /** Number of first records that may be the header. */
-const headerRecordsMax = 25;
+const headerRecordsMax = 50;
 
 const sampleRecords = 200;
 
@@ -50,18 +53,18 @@ function bestOf(records: readonly TableRecord[], delimiter: Delimiter): Candidat
   if (!found) return undefined;
   const { at, matches } = found;
   const header = records[at]!;
-  const names = header.fields.map(trimText);
   const rows = records.slice(at + 1, at + 1 + sampleRecords).map(({ fields }) => fields);
   const count = header.fields.length;
   const even = rows.filter((row) => row.length === count || (row.length === count + 1 && row.at(-1) === ''));
   const evenness = rows.length === 0 ? 0.5 : even.length / rows.length;
   const isOnlyBlank = header.linesBefore === 0 || at === 0;
+  const isData = matches < 2 && count > 1 && isDataRow(header.fields, rows);
   return {
     delimiter,
     skipLines: isOnlyBlank ? 0 : header.linesBefore,
-    names,
+    names: isData ? undefined : header.fields.map(trimText),
+    width: isData ? Math.max(count, mostFrequent(rows.map((row) => row.length))) : count,
     recordsBefore: at,
-    rows,
     evenness,
     matches,
     score: (count < 2 ? 0 : evenness * Math.min(2, Math.log2(count))) + matches,
@@ -84,12 +87,24 @@ function headerOf(records: readonly TableRecord[]): { at: number; matches: numbe
   return { at, matches: matches[at]! };
 }
 
+/** Tells a record of data from a header row: it has numbers where the other records have numbers. */
+function isDataRow(fields: readonly string[], rows: readonly (readonly string[])[]): boolean {
+  if (rows.length === 0) return false;
+  const numbers = fields.flatMap((field, position) => {
+    const cells = rows.map((row) => trimText(row[position] ?? ''));
+    return shareOf(cells, isNumber) >= agreeingMin ? [isNumber(trimText(field))] : [];
+  });
+  return numbers.length > 0 && numbers.filter(Boolean).length >= numbers.length / 2;
+}
+
+const agreeingMin = 0.9;
+
 /** Counts the columns that the cells name. */
-function matchesIn(fields: readonly string[]): number {
+export function matchesIn(fields: readonly string[]): number {
   const columns = new Set<string>();
   for (const field of fields.slice(0, columnsMax)) {
-    for (const { column, confidence } of columnsNamed(field))
-      if (confidence >= matchedMin) columns.add(column);
+    const meaning = meaningOf(field);
+    if (meaning && meaning.field !== 'other' && meaning.strength >= matchedMin) columns.add(meaning.field);
   }
   return columns.size;
 }

@@ -1,8 +1,7 @@
 import type { components } from '../../../generated/openapi';
-import type { Column } from './column-cells';
+import { labelOf, sourceOf, type Column } from './column-cells';
 import type { DecimalGuess } from './detect-decimal';
 import type { PriceChoice } from './detect-price';
-import type { SkuChoice } from './detect-sku';
 import { suspicionOf } from '../rows/suspicious-sku';
 
 /** A format without the parts in doubt, and members by name. */
@@ -27,50 +26,22 @@ export interface DoubtChoice {
 
 /** Notation of the prices of a column. */
 export interface PriceReading extends DecimalGuess {
-  /** Source of their currency. `cells`: in each price, or in another column; a code: in the header, or by sign in all prices. */
-  currency: 'cells' | 'unknown' | { value: string };
+  /**
+   * Source of their currency. `cells`: a code in each price, or another column; `signs`: a sign in each price; a code: in the header,
+   * or by the same sign in all prices.
+   */
+  currency: 'cells' | 'signs' | 'unknown' | { value: string };
 }
 
-const choicesMax = 6;
+export const choicesMax = 6;
 
-const choice = (label: string, changes: Record<string, unknown>, valuePointer: string | null = null) => ({
+export const choice = (label: string, changes: Record<string, unknown>, valuePointer: string | null = null) => ({
   label,
   changes,
   valuePointer,
 });
 
-const quoted = (header: string) => `"${header}"`;
-const listed = (columns: readonly Column[]) => columns.map(({ header }) => quoted(header)).join(', ');
-const from = ({ header }: Column) => ({ from: [header] });
-
-/** Asks which column has the skus, or about the meaning of rows with one sku. */
-export function skuDoubt({ rivals, doubt }: SkuChoice): FormatDoubt | undefined {
-  if (!doubt) return undefined;
-  const [first] = rivals as [Column];
-  const named = rivals.slice(0, choicesMax);
-  if (doubt === 'repeated' && named.length === 1) {
-    const message = `Several rows have the same ${quoted(first.header)}. Rows in other languages or for other shops would overwrite each other.`;
-    const label = `Use the last row with the same ${quoted(first.header)}`;
-    return {
-      about: 'rows',
-      code: 'repeated_sku',
-      message,
-      choices: [choice(label, { columns: { sku: from(first) } })],
-    };
-  }
-  const message =
-    doubt === 'repeated'
-      ? `Several rows have the same ${quoted(first.header)}.`
-      : 'Several columns could be the sku: their values differ in nearly all rows.';
-  return {
-    about: 'sku',
-    code: doubt === 'repeated' ? 'repeated_sku' : 'several_columns',
-    message,
-    choices: named.map((column) =>
-      choice(`The sku is ${quoted(column.header)}`, { columns: { sku: from(column) } }),
-    ),
-  };
-}
+const listed = (columns: readonly Column[]) => columns.map(labelOf).join(', ');
 
 /** Asks about skus that a spreadsheet has marked or damaged. @param columns - with the skus, or candidates */
 export function damagedSkuDoubt(columns: readonly Column[]): FormatDoubt | undefined {
@@ -91,7 +62,7 @@ export function quoteDoubt(columns: readonly Column[]): FormatDoubt | undefined 
   return {
     about: 'quote',
     code: 'quotes_in_cells',
-    message: `Some cells in ${quoted(column.header)} have quotes that do not directly follow the delimiter: they are loaded with the quotes.`,
+    message: `Some cells in ${labelOf(column)} have quotes that do not directly follow the delimiter: they are loaded with the quotes.`,
     choices: [choice('The quotes are part of the cells', {})],
   };
 }
@@ -116,7 +87,7 @@ export function priceDoubt(
       ...rivals
         .slice(0, choicesMax - 1)
         .flatMap((column) =>
-          priceChoices(column, readingOf(column), `The price is ${quoted(column.header)}`),
+          priceChoices(column, readingOf(column), `The price is ${labelOf(column)}`),
         ),
       choice('Leave the price out', { columns: { price: null } }),
     ],
@@ -128,8 +99,8 @@ export function decimalDoubt(column: Column, reading: PriceReading): FormatDoubt
   if (!reading.doubt) return undefined;
   const message =
     reading.doubt === 'ambiguous'
-      ? `The prices in ${quoted(column.header)} have a separator of thousands, or three decimals.`
-      : `Some prices in ${quoted(column.header)} have a decimal comma, others a decimal point.`;
+      ? `The prices in ${labelOf(column)} have a separator of thousands, or three decimals.`
+      : `Some prices in ${labelOf(column)} have a decimal comma, others a decimal point.`;
   return {
     about: 'decimal_separator',
     code: reading.doubt === 'ambiguous' ? 'ambiguous_decimals' : 'contradictory_decimals',
@@ -145,7 +116,7 @@ function priceChoices(
   label: string,
 ): DoubtChoice[] {
   const columns = {
-    price: from(column),
+    price: sourceOf(column),
     ...(typeof currency === 'object' && { currency: constant(currency.value) }),
   };
   if (!doubt) return [choice(label, { columns, decimal_separator: separator ?? '.' })];

@@ -55,8 +55,8 @@ export async function inspectByFormat(
 }
 
 /** Describes headers by the columns that are read from them; a header of several columns, by the first one. */
-function headersOf({ names, reading }: NamedHeader): InspectedHeader[] {
-  const { sources } = reading.format;
+function headersOf({ names, fieldCount, reading }: NamedHeader): InspectedHeader[] {
+  const { sources, hasHeaderRow } = reading.format;
   const columnAt = (position: number) =>
     productColumns.find((name) => {
       const source = sources[name];
@@ -64,7 +64,8 @@ function headersOf({ names, reading }: NamedHeader): InspectedHeader[] {
     });
   // A format omits headers on purpose.
   const missing = reading.isStrict ? productColumns.filter((name) => !sources[name]) : [];
-  return describeHeaders(names, columnAt, missing);
+  const shown = hasHeaderRow ? names : Array.from({ length: Math.min(fieldCount, inspectHeadersMax) }, () => '');
+  return describeHeaders(shown, columnAt, missing);
 }
 
 /**
@@ -81,6 +82,6 @@ export function describeHeaders(
     const column = columnAt(position) ?? null;
     const suggestion = column ? null : suggestColumn(header, [...left]);
     if (suggestion) left.delete(suggestion);
-    return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, suggestion };
+    return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, reason: null, suggestion };
   });
 }

@@ -95,10 +95,10 @@ function describeDetected(
   return {
     delimiter: detection!.delimiter.value ?? guess?.delimiter ?? null,
     headers: described.map((each, position) => {
-      const { column, confidence } = detected[position]!;
+      const { column, confidence, reason } = detected[position]!;
       const isElsewhere =
         column !== each.suggestion && detected.some((other) => other.column === each.suggestion);
-      return { ...each, column, confidence, suggestion: isElsewhere ? null : each.suggestion };
+      return { ...each, column, confidence, reason, suggestion: isElsewhere ? null : each.suggestion };
     }),
   };
 }

@@ -14,6 +14,8 @@ export interface InspectedHeader {
   column: ProductColumn | null;
   /** Confidence in `column`, 0 to 1; 0 without a column. */
   confidence: number;
+  /** Why the column was detected; null if nothing was. */
+  reason: string | null;
   suggestion: ProductColumn | null;
 }
 

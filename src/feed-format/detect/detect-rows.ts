@@ -1,0 +1,36 @@
+import type { Column } from './column-cells';
+
+/** Rows that repeat the products of others: in another language or for another shop. */
+export interface RowChoice {
+  /** The column whose cell names language or shop. */
+  column: Column;
+  /** Its cells, the one of most rows first; an empty one stands for all shops. */
+  values: readonly string[];
+}
+
+const valuesMax = 30;
+
+/** Finds a column that explains why skus repeat: each of its values has each sku once. */
+export function findRowChoice(columns: readonly Column[], sku: Column): RowChoice | undefined {
+  const column = columns.find((each) => each !== sku && namesView(each) && isKeyWithin(each, sku));
+  if (!column) return undefined;
+  const counts = new Map<string, number>();
+  for (const cell of column.cells) counts.set(cell, (counts.get(cell) ?? 0) + 1);
+  if (counts.size < 2 || counts.size > valuesMax) return undefined;
+  const values = [...counts].sort((a, b) => Number(b[0] === '') - Number(a[0] === '') || b[1] - a[1]);
+  return { column, values: values.map(([value]) => value) };
+}
+
+const locale = /^(?:[a-z]{2}(?:[-_][a-z]{2})?)?$/i;
+
+/** Names of columns for the shop or the view of a shop that a row is for. */
+const viewHeader = /(?:^|[\s_-])(?:store|shop|website|view|channel|locale|lang)(?:$|[\s_-])/i;
+
+const namesView = ({ header, meaning, cells, filled }: Column) =>
+  filled > 0 &&
+  (meaning?.field === 'language' || viewHeader.test(header) || cells.every((cell) => locale.test(cell)));
+
+function isKeyWithin({ cells }: Column, sku: Column): boolean {
+  const keys = sku.cells.flatMap((cell, at) => (cell === '' ? [] : [`${cells[at]}\0${cell}`]));
+  return new Set(keys).size === keys.length;
+}

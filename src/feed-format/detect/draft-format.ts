@@ -1,0 +1,96 @@
+import { productColumns, type ProductColumn } from '../columns';
+import type { ColumnSource, FormatDefinition } from '../format-definition';
+import { isNumber, sourceOf, type Column } from './column-cells';
+import { availabilityWords, type ColumnMatch } from './detect-columns';
+import type { Group } from './detect-groups';
+import type { FormatDraft } from './format-doubts';
+
+interface DraftParts {
+  builtIn: FormatDefinition | undefined;
+  columns: readonly Column[];
+  matches: readonly ColumnMatch[];
+  /** Rows of a product with its name in the first one. */
+  group: Group | undefined;
+  /** How the file is written, and how its prices are. */
+  place: Partial<FormatDefinition>;
+  /** The currency of all prices. */
+  currency: { value: string } | undefined;
+}
+
+/** Makes the format of a file from what is known, without the columns in doubt. */
+export function draftOf(parts: DraftParts): FormatDraft {
+  const { builtIn, place, columns, matches, currency } = parts;
+  const constant = currency && { currency };
+  const cellsOf = (wanted: ProductColumn) => {
+    const match = matches.find(({ column }) => column === wanted);
+    return columns.find(({ position }) => position === match?.position)?.cells ?? [];
+  };
+  const empty = wordsInsteadOf(cellsOf('price'));
+  if (builtIn) {
+    const { sku, price, ...others } = builtIn.columns;
+    const has = (wanted: ProductColumn) => matches.some(({ column }) => column === wanted);
+    const kept = {
+      ...(has('sku') && { sku }),
+      ...others,
+      ...(has('price') && price && { price }),
+      ...constant,
+    };
+    const words = [...(builtIn.null_values ?? []), ...empty];
+    return { ...builtIn, ...place, ...(words.length > 0 && { null_values: words }), columns: inOrder(kept) };
+  }
+  const availability = matches.some(({ isQuantity }) => isQuantity)
+    ? undefined
+    : availabilityWords(cellsOf('availability'));
+  return {
+    ...place,
+    ...(empty.length > 0 && { null_values: empty }),
+    columns: inOrder({ ...sourcesOf(parts), ...constant }),
+    ...(availability && { availability }),
+    ...fillDownOf(parts),
+  };
+}
+
+function sourcesOf({ columns, matches, group }: DraftParts): Partial<Record<ProductColumn, ColumnSource>> {
+  return Object.fromEntries(
+    matches.filter((m) => !m.isQuantity).map((match): [ProductColumn, ColumnSource] => {
+      const column = columns.find(({ position }) => position === match.position)!;
+      const source = sourceOf(column);
+      if (match.isQuantity) return [match.column, { quantity: source as { from: string[] } }];
+      const options = match.column === 'product_name' && group ? group.options : [];
+      if (options.length === 0) return [match.column, source];
+      const join = [column, ...options].slice(0, joinMax).map(({ header }) => header);
+      return [match.column, { join, with: ' / ', first_with: ' - ' }];
+    }),
+  );
+}
+
+/** More headers make no readable name. */
+const joinMax = 5;
+
+function fillDownOf({ matches, group }: DraftParts): Partial<FormatDefinition> {
+  if (!group) return {};
+  const rules = matches
+    .filter(({ position }) => group.filled.some((column) => column.position === position))
+    .map(({ column }) => ({ column, by: group.by.header }));
+  return rules.length > 0 ? { fill_down: rules } : {};
+}
+
+/** Lists the words that prices are replaced by: "on request", "variable". */
+function wordsInsteadOf(prices: readonly string[]): string[] {
+  if (!prices.some(isNumber)) return [];
+  const words = new Set(prices.filter((cell) => cell !== '' && !/\d/.test(cell) && cell.length <= wordCharactersMax));
+  return words.size > nullValuesMax ? [] : [...words];
+}
+
+const nullValuesMax = 90;
+const wordCharactersMax = 60;
+
+/** Sorts columns as the template has them. */
+const inOrder = (columns: Partial<Record<ProductColumn, ColumnSource>>) =>
+  Object.fromEntries(
+    productColumns.flatMap((column) => {
+      const source = columns[column];
+      return source ? [[column, source] as const] : [];
+    }),
+  );
+
