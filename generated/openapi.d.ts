@@ -280,6 +280,12 @@ export interface paths {
          *       decimals, and trailing zeros; at most 999,999,999,999.9999. `19.99`, `19.990000`, `1,280`, `$8,395.00`, `USD
          *       5` and `5 €` are prices; `4,20`, `1.299,00`, `12.`, `.5`, `NaN`, `1e3`, `-1` and `NA` are not. A sign is
          *       removed; a code sets the currency if the row has none.
+         *     - With a format other than `standard`, a price may have one of more signs (`zł Kč Ft ₹ ₺ ₴ ₩ ₪ ฿ ₫ ₽ R$ US$ kr lei
+         *       Fr. Rs. Rp RM руб. грн` and others), before or after, also beside a code: `$15.00 USD`. A sign that cannot
+         *       stand for the currency of the row is `currency_conflict`. `,-`, `.-`, `,--` and `,–` may end a price without
+         *       decimals, if they begin with the decimal separator or the price has no other separator. More words for
+         *       `availability` are known: `available for order`, `on backorder`, `SoldOut` and the addresses
+         *       of schema.org, such as `https://schema.org/InStock`.
          *
          *     `KnownRowIssueCode` lists the reasons for skipping a row.
          *
@@ -2002,6 +2008,8 @@ export interface components {
             availability?: components["schemas"]["FormatAvailability"];
             fill_down?: components["schemas"]["FillDownColumns"];
             ignore_rows_without?: components["schemas"]["NeededHeaders"];
+            keep_when_empty?: components["schemas"]["KeptColumns"];
+            currency_from_sign?: components["schemas"]["HasCurrencyBySign"];
         };
         /**
          * @description The delimiter of the fields: a comma, `;`, a tab or `|`. Absent: a comma, or `;` or a tab if the header row uses it; without a header row, a comma.
@@ -2054,6 +2062,66 @@ export interface components {
          *     ]
          */
         NeededHeaders: components["schemas"]["PartnerHeader"][];
+        /**
+         * @description Columns whose empty cells keep the stored values, in every mode; absent: empty cells set them to null, except for `product_name`, which is required. A product that the partner does not have yet gets null, and is skipped without a `product_name` (`missing_required`). In mode `replace`, a product that is restored keeps its values of before. A feed that names a sku twice loads the last row only: its empty cells keep what was stored before the run.
+         * @example [
+         *       "description",
+         *       "availability"
+         *     ]
+         */
+        KeptColumns: components["schemas"]["KeptColumn"][];
+        /**
+         * @description A product column other than `sku`.
+         * @example description
+         * @enum {string}
+         */
+        KeptColumn: "product_name" | "description" | "brand" | "category" | "price" | "currency" | "availability";
+        /**
+         * @description Whether a sign that names one currency (`€ zł Kč Ft ₹ ₺ ₴ ₩ ₪ ฿ ₫ R$`) counts like its ISO 4217 code: it is the currency of a row without one. Absent: false. All formats but `standard` accept currency signs; see `POST /jobs/{job_id}/run`.
+         * @example true
+         */
+        HasCurrencyBySign: boolean;
+        /**
+         * @description A number of pieces that becomes `in_stock` if it is more than 0, else `out_of_stock`. `10+`, `>5`, `12 pcs`, `Stock: 12` and `In stock (12)` count as their number; decimals and thousands separators are allowed. Words of the member `availability` come first; any other text without a number is cleaned as without a format. An empty cell is empty.
+         * @example {
+         *       "from": [
+         *         "Stock"
+         *       ],
+         *       "unless": [
+         *         {
+         *           "header": "Stock policy",
+         *           "values": [
+         *             "continue"
+         *           ]
+         *         }
+         *       ]
+         *     }
+         */
+        Quantity: {
+            /** @description Headers of the partner; the first one that is in the header row is used for the whole file. */
+            from: components["schemas"]["PartnerHeader"][];
+            /** @description Conditions under which the number means nothing; the availability is empty if one of them holds. */
+            unless?: components["schemas"]["QuantityCondition"][];
+        };
+        /**
+         * @description A condition on a cell of the row; it does not hold if the file has no such header.
+         * @example {
+         *       "header": "Stock policy",
+         *       "values": [
+         *         "continue"
+         *       ]
+         *     }
+         */
+        QuantityCondition: {
+            header: components["schemas"]["PartnerHeader"];
+            /**
+             * @description Texts of the cell for which the condition holds, trimmed and compared case-insensitively; an empty text is the empty cell.
+             * @example [
+             *       "continue"
+             *     ]
+             */
+            values: string[];
+        };
         /** @description A named file format, built-in or a partner's own. */
         Format: {
             /**
@@ -2406,7 +2474,7 @@ export interface components {
             availability?: components["schemas"]["ColumnSource"];
         };
         /**
-         * @description The source of a column: exactly one of `from`, `join`, `value` and `position`. Headers are trimmed and compared case-insensitively; one header can serve several columns.
+         * @description The source of a column: exactly one of `from`, `join`, `value`, `position` and, for `availability`, `quantity`. Headers are trimmed and compared case-insensitively; one header can serve several columns.
          * @example {
          *       "from": [
          *         "Preis",
@@ -2439,6 +2507,7 @@ export interface components {
              * @example 3
              */
             position?: number;
+            quantity?: components["schemas"]["Quantity"];
         };
         /**
          * @description A header as the partner writes it.
@@ -3606,6 +3675,8 @@ export interface components {
             availability?: components["schemas"]["FormatAvailability"];
             fill_down?: components["schemas"]["FillDownColumns"];
             ignore_rows_without?: components["schemas"]["NeededHeaders"];
+            keep_when_empty?: components["schemas"]["KeptColumns"];
+            currency_from_sign?: components["schemas"]["HasCurrencyBySign"];
         } | null;
         /**
          * @description The certain part of a format definition, possibly without `sku`; null if there is a suggested format, or if no sku or no product name was found.

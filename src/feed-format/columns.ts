@@ -40,11 +40,12 @@ export interface ColumnFormat {
 
 const text = ['trim', 'empty_to_null'] as const;
 
-const amount = String.raw`(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d{1,4}0*)?`;
+/** Digits or groups of three, optionally with decimals. */
+export const amountGrammar = String.raw`(?:[1-9]\d{0,2}(?:,\d{3})+|\d+)(?:\.\d{1,4}0*)?`;
 const unit = String.raw`(?:[$€£¥]|[A-Za-z]{3})`;
 
 /** At most one unit, before or after the amount. */
-const priceGrammar = `^(?:(?:${unit} ?)?${amount}|${amount} ?${unit})$`;
+const priceGrammar = `^(?:(?:${unit} ?)?${amountGrammar}|${amountGrammar} ?${unit})$`;
 
 /** Variants of an availability, after the other cleaning rules. */
 export const availabilitySpellings: Readonly<Record<string, string>> = {

@@ -37,7 +37,7 @@ export function minorDigitsOf(code: string): number | undefined {
 }
 
 /** Signs that name one currency each; `$`, `kr`, `¥`, `£` and others name several. */
-const signs: Readonly<Record<string, string>> = {
+export const currencyBySign: Readonly<Record<string, string>> = {
   '€': 'EUR',
   zł: 'PLN',
   Kč: 'CZK',
@@ -82,6 +82,6 @@ export function currencyInPrice(price: string): NamedCurrency | undefined {
 
 function signIn(text: string): string | undefined {
   const words = new Set(text.match(/R\$|\p{Sc}|\p{L}+/gu) ?? []);
-  const found = Object.keys(signs).filter((sign) => words.has(sign));
-  return found.length === 1 ? signs[found[0]!] : undefined;
+  const found = Object.keys(currencyBySign).filter((sign) => words.has(sign));
+  return found.length === 1 ? currencyBySign[found[0]!] : undefined;
 }

@@ -8,7 +8,7 @@ export type ReadDefinition = FormatDefinition & { strict?: boolean };
 
 export type Encoding = NonNullable<FormatDefinition['encoding']>;
 
-/** The source of a column: exactly one of `from`, `join`, `value` and `position`. */
+/** The source of a column: exactly one of `from`, `join`, `value`, `position` and `quantity`. */
 export type ColumnSource = components['schemas']['ColumnSource'];
 
 /** The format of an upload, with its definition at that time, which stays with the feed. */

@@ -42,7 +42,8 @@ export const issueCodes = {
   },
   currency_conflict: {
     severity: 'error',
-    description: "The currency in the price differs from the row's `currency`.",
+    description:
+      "The currency in the price differs from the row's `currency`; with a format, also a sign that cannot stand for it.",
     remedy: 'Make both the same, or name the currency once.',
     example: 'sku,product_name,price,currency\nLAMP-1,Head lamp,USD 24.50,EUR',
   },

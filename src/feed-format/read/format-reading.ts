@@ -1,9 +1,10 @@
 import { productColumns, requiredColumns, type ProductColumn } from '../columns';
-import { withDecimalPoint } from '../decimal-comma';
+import { currencyOfSign } from '../currency-signs';
 import { FilledGroup, type FilledCell, type FillDown, type RecordCells } from './fill-down';
 import type { ColumnSource, FormatDefinition, ReadDefinition } from '../format-definition';
 import type { Delimiter } from '../delimiter';
 import { isUnfilled } from '../report-columns';
+import { parsePrice, type ParsedPrice, type PriceNotation } from '../rows/parse-price';
 import { trimText } from '../text';
 
 /** Lines before the header row, or before the first row. */
@@ -93,6 +94,15 @@ export const needsFirst = (column: ProductColumn, { columns, fill_down = [] }: F
 const isHeadless = (source: ResolvedSource, column: ProductColumn, definition: FormatDefinition) =>
   'positions' in source && !source.hasFirst && needsFirst(column, definition);
 
+/** Whether values are read by the specification: without a format, or by `standard`, under any name. */
+const isAsSpecified = (definition: ReadDefinition) =>
+  definition.strict === true ||
+  (Object.keys(definition).length === 1 &&
+    productColumns.every((name) => {
+      const { from, ...more } = definition.columns[name] ?? {};
+      return from?.length === 1 && from[0] === name && Object.keys(more).length === 0;
+    }));
+
 const noColumns: readonly ProductColumn[] = [];
 
 /** Reads the records of one file by its format. It keeps values that are filled down: records must come in their order. */
@@ -103,6 +113,8 @@ export class FormatReading {
   readonly positions: readonly number[];
   /** Position of the first cell of each column. */
   readonly firstPositions: Partial<Record<ProductColumn, number>> = {};
+  /** How prices are written. */
+  readonly priceNotation: PriceNotation;
   private readonly cells: Partial<Record<ProductColumn, CellReader>> = {};
   private readonly nullWords: ReadonlySet<string>;
   private readonly groups: FilledGroup[];
@@ -114,6 +126,10 @@ export class FormatReading {
     private readonly codes?: number,
   ) {
     const { definition, sources, fillDown, ignoredWithout } = format;
+    this.priceNotation = {
+      hasDecimalComma: definition.decimal_separator === ',',
+      hasSigns: !isAsSpecified(definition),
+    };
     this.nullWords = new Set((definition.null_values ?? []).map(trimText));
     this.groups = [...new Set(fillDown.map(({ by }) => by))].map((by) => {
       const rules = fillDown.filter((rule) => rule.by === by);
@@ -145,11 +161,6 @@ export class FormatReading {
   /** Whether `begin` is needed: it fills down, or recognizes records that are no rows. */
   get dependsOnRecords(): boolean {
     return this.fillsDown || this.format.ignoredWithout.length > 0;
-  }
-
-  /** Whether prices have a decimal comma. */
-  get hasDecimalComma(): boolean {
-    return this.format.definition.decimal_separator === ',';
   }
 
   /** Rules that determine the values of a record, besides the record: for its digest. */
@@ -204,6 +215,14 @@ export class FormatReading {
     return this.cells[column]?.(record);
   }
 
+  /** Parses a trimmed price. With `currency_from_sign`, a sign that names one currency counts like its code. */
+  price(text: string): ParsedPrice | undefined {
+    const price = parsePrice(text, this.priceNotation);
+    const { sign, currency } = price ?? {};
+    if (!price || !this.format.definition.currency_from_sign || !sign || currency) return price;
+    return { ...price, currency: currencyOfSign(sign) };
+  }
+
   /**
    * Lists the texts that may be the sku of a record with too many fields: an unquoted delimiter may have shifted it.
    * @returns undefined if it cannot be found
@@ -246,12 +265,6 @@ export class FormatReading {
   /** Adds the definition's conversions of the texts of a column. */
   private converted(column: ProductColumn, read: CellReader): CellReader {
     const { availability } = this.format.definition;
-    if (column === 'price' && this.hasDecimalComma) {
-      return (record) => {
-        const text = read(record);
-        return text === undefined ? undefined : withDecimalPoint(trimText(text));
-      };
-    }
     if (column !== 'availability' || !availability) return read;
     const words = new Map(
       Object.entries(availability).map(([partnerWord, standard]) => [comparable(partnerWord), standard]),

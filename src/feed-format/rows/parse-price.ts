@@ -1,101 +1,109 @@
-import { columnFormat } from '../columns';
+import { amountGrammar, columnFormat } from '../columns';
 import { isActiveCurrency } from '../currency';
+import { parseUnit, type PriceUnit } from '../currency-signs';
 import { withDecimalPoint } from '../decimal-comma';
-import { trimText } from '../text';
+
+/** How the prices of a file are written. */
+export interface PriceNotation {
+  hasDecimalComma: boolean;
+  /** Whether prices may have all known signs, also beside a code, and an ending such as `,-`. */
+  hasSigns: boolean;
+}
+
+/** The notation of the specification. */
+const published: PriceNotation = { hasDecimalComma: false, hasSigns: false };
+
+/** A price: the amount as a decimal text that PostgreSQL reads exactly, and its currency. */
+export interface ParsedPrice extends PriceUnit {
+  amount: string;
+}
 
 const plainPrice = /^\d{1,12}(?:\.\d{1,4})?$/;
+const plainCommaPrice = /^(?:0|[1-9]\d{0,11})(?:,\d{1,4})?$/;
 const priceGrammar = new RegExp(columnFormat('price').grammar!);
+const plainAmount = new RegExp(`^(?:${amountGrammar})$`);
 const wholeDigitsMax = 12;
 /** Maximum number of decimals; only zeros may follow. */
 const decimalsMax = 4;
 
-/**
- * Parses a price by the published grammar.
- * @returns the amount as a decimal text that PostgreSQL reads exactly, and the currency of an ISO code; undefined for any other text
- */
-export function parsePrice(text: string): { amount: string; currency?: string } | undefined {
-  if (plainPrice.test(text)) return { amount: text };
-  if (!priceGrammar.test(text)) return undefined;
-
-  const currency = /[A-Za-z]{3}/.exec(text)?.[0].toUpperCase();
-  if (currency && !isActiveCurrency(currency)) return undefined;
-  const { digits, decimals } = partsOf(text);
-  if (digits.length > wholeDigitsMax) return undefined;
-  return { amount: decimals ? `${digits}.${decimals.slice(0, decimalsMax)}` : digits, currency };
+/** Parses a trimmed price; undefined for any other text. */
+export function parsePrice(text: string, notation: PriceNotation = published): ParsedPrice | undefined {
+  if (notation.hasDecimalComma) {
+    if (plainCommaPrice.test(text)) return { amount: text.replace(',', '.') };
+  } else if (plainPrice.test(text)) return { amount: text };
+  return notation.hasSigns ? parseSignedPrice(text, notation) : parsePublishedPrice(text);
 }
 
-/** Splits a price that follows the grammar, without leading zeros. */
+/** Parses a price by the published grammar. */
+function parsePublishedPrice(text: string): ParsedPrice | undefined {
+  if (!priceGrammar.test(text)) return undefined;
+  const currency = /[A-Za-z]{3}/.exec(text)?.[0].toUpperCase();
+  if (currency && !isActiveCurrency(currency)) return undefined;
+  const amount = storedAmount(text);
+  return amount === undefined ? undefined : { amount, currency };
+}
+
+/** Parses a price that may have one sign and one code, each before or behind the amount. */
+function parseSignedPrice(text: string, { hasDecimalComma }: PriceNotation): ParsedPrice | undefined {
+  const parts = splitPrice(text);
+  if (!parts || !isEnding(parts, hasDecimalComma)) return undefined;
+  const number = hasDecimalComma ? withDecimalPoint(parts.number) : parts.number;
+  if (!plainAmount.test(number)) return undefined;
+  const [before, behind] = [parseUnit(parts.before), parseUnit(parts.behind)];
+  if (!before || !behind) return undefined;
+  if ((before.currency && behind.currency) || (before.sign && behind.sign)) return undefined;
+  const amount = storedAmount(number);
+  if (amount === undefined) return undefined;
+  return { amount, currency: before.currency ?? behind.currency, sign: before.sign ?? behind.sign };
+}
+
+/** Parts of a text with digits. */
+export interface PriceParts {
+  before: string;
+  /** From the first digit to the last. */
+  number: string;
+  /** A separator and a dash in the place of decimals, such as `,-`; else empty. */
+  ending: string;
+  behind: string;
+}
+
+/** Splits a text around its digits; undefined without any. */
+export function splitPrice(text: string): PriceParts | undefined {
+  const first = text.search(/\d/);
+  if (first === -1) return undefined;
+  let end = text.length;
+  while (!/\d/.test(text[end - 1]!)) end--;
+  const rest = text.slice(end);
+  const ending = /^[.,](?:--?|[\u2012-\u2015\u2212])/.exec(rest)?.[0] ?? '';
+  return {
+    before: text.slice(0, first),
+    number: text.slice(first, end),
+    ending,
+    behind: rest.slice(ending.length),
+  };
+}
+
+/** Tells whether the ending stands for no decimals, in a file with this decimal separator. */
+export function isEnding({ number, ending }: PriceParts, hasDecimalComma: boolean): boolean {
+  if (ending === '') return true;
+  const separator = hasDecimalComma ? ',' : '.';
+  return ending.startsWith(separator) ? !number.includes(separator) : /^\d+$/.test(number);
+}
+
+/** Formats an amount with a decimal point for PostgreSQL, without leading zeros; undefined if it is too large. */
+function storedAmount(text: string): string | undefined {
+  const { digits, decimals } = partsOf(text);
+  if (digits.length > wholeDigitsMax) return undefined;
+  return decimals ? `${digits}.${decimals.slice(0, decimalsMax)}` : digits;
+}
+
 function partsOf(text: string): { digits: string; decimals?: string } {
   const [whole, decimals] = text.replace(/[^\d.]/g, '').split('.') as [string, string?];
   return { digits: whole.replace(/^0+(?=\d)/, ''), decimals };
 }
 
-/** Messages of `invalid_price`: few texts, as many issues are kept. Numbers are in the notation of the file. */
-const pointMessages = {
-  decimal:
-    'price has a decimal comma. Write it with a decimal point, for example 1299.00, or use a format that has a decimal comma.',
-  negative: 'price is negative. Write a price of 0 or more.',
-  noDigits:
-    'price has no digits. Leave the cell empty if there is no price, or add the word to null_values of a format.',
-  decimals: 'price has more than four decimals. Round it.',
-  size: 'price is larger than 999,999,999,999.9999. Correct it.',
-  currency:
-    'price names a currency that is neither an active ISO 4217 code nor one of $ € £ ¥. Write it like 5 EUR, or in the currency column.',
-  form: 'price is not a number in the accepted form, for example 1299.00, 1,299.00, $5 or 5 EUR, and at most 999,999,999,999.9999.',
-};
+/** Tells whether a text is an amount with a decimal point. */
+export const isAmount = (text: string): boolean => plainAmount.test(text);
 
-type PriceFault = keyof typeof pointMessages;
-
-const commaMessages: Record<PriceFault, string> = {
-  ...pointMessages,
-  decimal:
-    'price has a decimal point, but the format of the file has a decimal comma. Write it with a decimal comma, for example 1299,00 or 1.299,00.',
-  size: 'price is larger than 999.999.999.999,9999. Correct it.',
-  form: 'price is not a number in the accepted form, for example 1299,00, 1.299,00, $5 or 5 EUR, and at most 999.999.999.999,9999.',
-};
-
-/**
- * Formats why a text is no price, for people.
- * @param text - the trimmed cell
- * @param hasDecimalComma - whether prices of the file have a decimal comma
- */
-export function priceMessage(text: string, hasDecimalComma: boolean): string {
-  return (hasDecimalComma ? commaMessages : pointMessages)[priceFault(text, hasDecimalComma)];
-}
-
-/** Maximum length of a faulty price; a longer text is something else. */
-const priceCharacters = 100;
-const minus = /^[-\u2012\u2013\u2212]|[-\u2012\u2013\u2212]$/;
-const unit = /^(?:\p{Sc}|[A-Za-z]{3})?$/u;
-const words = /^[\p{L}\p{Sc}][\p{L}\p{Sc}\s.]*$/u;
-
-function priceFault(text: string, hasDecimalComma: boolean): PriceFault {
-  const first = text.search(/\d/);
-  if (first === -1) return 'noDigits';
-  if (text.length > priceCharacters) return 'form';
-  let end = text.length;
-  while (!/\d/.test(text[end - 1]!)) end--;
-  const number = text.slice(first, end);
-  const before = trimText(text.slice(0, first));
-  const after = trimText(text.slice(end));
-  if (minus.test(before) && unit.test(trimText(before.replace(minus, '')))) return 'negative';
-  if (after === '-' || (before.startsWith('(') && after.endsWith(')'))) return 'negative';
-
-  const inPoints = (candidate: string) => [candidate, withDecimalPoint(candidate)];
-  for (const candidate of [number, number.replace(/([.,]\d{4})\d+$/, '$1')]) {
-    const [own, other] = hasDecimalComma ? inPoints(candidate).reverse() : inPoints(candidate);
-    if (
-      priceGrammar.test(other!) &&
-      candidate.includes(hasDecimalComma ? '.' : ',') &&
-      !priceGrammar.test(own!)
-    )
-      return 'decimal';
-    if (!priceGrammar.test(own!)) continue;
-    if (candidate !== number) return 'decimals';
-    if (partsOf(own!).digits.length > wholeDigitsMax) return 'size';
-    return [before, after].some((word) => words.test(word) && !isCurrency(word)) ? 'currency' : 'form';
-  }
-  return 'form';
-}
-
-const isCurrency = (word: string) => '$€£¥'.includes(word) || isActiveCurrency(word.toUpperCase());
+/** Tells whether an amount with a decimal point has more digits than the column. */
+export const isTooLarge = (text: string): boolean => storedAmount(text) === undefined;

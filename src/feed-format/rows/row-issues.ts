@@ -45,7 +45,7 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
   invalid_price: () => 'price is not a number in the accepted form.',
   invalid_currency: () => 'currency is not an active ISO 4217 code. Use a code such as USD.',
   currency_conflict: () =>
-    'The currency in price differs from the currency column. Make both the same, or name the currency once.',
+    'The currency in price differs from the currency column, or a sign in it from a code. Make both the same, or name the currency once.',
   too_many_fields: () =>
     'The row has more fields than the header. Put quotes around values that contain the delimiter.',
   value_too_long: (field) =>

@@ -1,10 +1,12 @@
 import { isKnownAvailability } from '../availability';
 import { isActiveCurrency } from '../currency';
+import { canStandFor } from '../currency-signs';
 import { clean } from '../clean-cell';
 import { feedColumns, type ColumnFormat, type ProductColumn } from '../columns';
 import type { FeedRecord } from '../read/extract';
 import type { FeedHeader } from '../read/header';
-import { parsePrice, priceMessage } from './parse-price';
+import type { ParsedPrice } from './parse-price';
+import { priceMessage } from './price-message';
 import { suspicionOf } from './suspicious-sku';
 import { rowIssue, type Fault, type RowIssue, issueValueCharacters } from './row-issues';
 import type { LoadMode } from '../load-options';
@@ -62,7 +64,7 @@ export function transformRecord(
   if (field && !isKept) faults.push({ code: 'incomplete_group', field });
   checkTexts(values, faults, mode, missing);
   checkSku(values, faults);
-  checkMoney(values, faults);
+  checkMoney(values, faults, header);
   checkAvailability(values, faults);
   if (isKept) for (const column of missing) values[column] = keptValue(column);
   if (faults.length === 0) return { values: values as LoadableValues };
@@ -84,7 +86,7 @@ function cellIssue(
   const columnNumber = position === undefined ? null : position + 1;
   const message =
     fault.code === 'invalid_price'
-      ? priceMessage(value ?? values.price!, reading.hasDecimalComma)
+      ? priceMessage(value ?? values.price!, reading.priceNotation)
       : fault.message;
   return rowIssue(record, values.sku, { ...fault, columnNumber, value, message });
 }
@@ -161,7 +163,7 @@ function checkTexts(
 }
 
 /** Checks price and currency, which depend on each other, and normalizes both in `values`. */
-function checkMoney(values: ProductValues, faults: FieldFault[]): void {
+function checkMoney(values: ProductValues, faults: FieldFault[], { reading }: FeedHeader): void {
   const { currency } = values;
   const currencyIsKnown = currency === null || isActiveCurrency(currency);
   if (!currencyIsKnown && !currency.includes('\0')) {
@@ -169,18 +171,21 @@ function checkMoney(values: ProductValues, faults: FieldFault[]): void {
   }
   if (values.price === null || values.price.includes('\0')) return;
 
-  const price = parsePrice(values.price);
+  const price = reading.price(values.price);
   if (!price) {
     faults.push({ code: 'invalid_price', field: 'price' });
     return;
   }
-  if (price.currency && currency !== null && currencyIsKnown && price.currency !== currency) {
-    faults.push({ code: 'currency_conflict', field: 'price' });
-  }
+  const ofRow = currencyIsKnown ? (currency ?? price.currency) : undefined;
+  if (ofRow && !isIn(price, ofRow)) faults.push({ code: 'currency_conflict', field: 'price' });
   if (/^0+(?:\.0+)?$/.test(price.amount)) faults.push({ code: 'zero_price', field: 'price' });
   values.price = price.amount;
   values.currency ??= price.currency ?? null;
 }
+
+/** Tells whether code and sign of a price allow the currency of its row. */
+const isIn = ({ currency, sign }: ParsedPrice, ofRow: string) =>
+  (currency ?? ofRow) === ofRow && (sign === undefined || canStandFor(sign, ofRow));
 
 /** Warns of a sku that the next export of the same products may write differently: they would become other products. */
 function checkSku({ sku }: ProductValues, faults: FieldFault[]): void {

@@ -77,9 +77,8 @@ export class FormatWriter {
       return new UnwritableValue('sku', 'is in a row that the format leaves out');
     for (const column of this.reading.columns) {
       const read = clean[column](this.reading.cell(record, column) ?? '');
-      if (spaceless(column, read) !== spaceless(column, this.expected(values, column))) {
+      if (!this.isReadBack(column, read, values))
         return new UnwritableValue(column, 'would be read as another value');
-      }
     }
     return cells;
   }
@@ -98,17 +97,21 @@ export class FormatWriter {
 
   private textOf(values: WrittenValues, column: ProductColumn): string | null {
     if (column === 'availability') return this.words.get(values.availability ?? '') ?? values.availability;
-    if (column !== 'price') return values[column];
-    const price = this.expected(values, 'price');
-    return this.definition.decimal_separator === ',' ? (price?.replace('.', ',') ?? null) : price;
+    if (column !== 'price' || values.price === null) return values[column];
+    const { price, currency } = values;
+    const { decimal_separator, columns } = this.definition;
+    const amount = decimal_separator === ',' ? price.replace('.', ',') : price;
+    return columns.currency || currency === null ? amount : `${amount} ${currency}`;
   }
 
-  /** Returns the value to be read back: the price with its currency if that has no column. */
-  private expected(values: WrittenValues, column: ProductColumn): string | null {
-    const { price, currency } = values;
-    if (column !== 'price' || price === null || currency === null || this.definition.columns.currency)
-      return values[column];
-    return `${price} ${currency}`;
+  /** Tells whether a cleaned text of a column is read as the value of the product. */
+  private isReadBack(column: ProductColumn, text: string | null, values: WrittenValues): boolean {
+    if (column !== 'price' || text === null) return text === values[column];
+    const { amount, currency = null } = this.reading.price(text) ?? {};
+    if (amount !== values.price) return false;
+    return (
+      currency === values.currency || (currency === null && this.definition.columns.currency !== undefined)
+    );
   }
 
   /** Finds the position of a column, and adds its header. @returns undefined if no cell has the column */
@@ -125,7 +128,3 @@ export class FormatWriter {
     return stringify(records, { delimiter: this.delimiter, quoted_match: /[\r\n]/ });
   }
 }
-
-/** A price with decimal comma is read without the blank before its currency. */
-const spaceless = (column: ProductColumn, text: string | null) =>
-  column === 'price' ? text?.replace(' ', '') : text;

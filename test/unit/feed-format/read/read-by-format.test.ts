@@ -483,11 +483,11 @@ describe('values', () => {
   );
 
   test.each([
-    ['has a decimal point', ['12.50', '1,299.00', '1.2999', '$ 9.5']],
+    ['has a decimal point', ['12.50', '1,299.00', '1.2999', '$ 9.5', '1 299.-', '1.299.-']],
     ['is negative', ['-5,00', '-1.299,00']],
     ['has more than four decimals', ['9,99999']],
     ['is larger than 999.999.999.999,9999', ['1.000.000.000.000,00']],
-    ['names a currency', ['5,00 kr']],
+    ['names a currency', ['5,00 Taler', 'zlot 5']],
     ['has no digits', ['#N/A']],
     ['is not a number in the accepted form', ['12,5,0', '1 29,00', ',50']],
   ])('with decimal comma have a message that the price %s', async (wrong, prices) => {
