@@ -6,7 +6,7 @@ import { trimText } from './text';
 type Step = string | number;
 type Fault = Omit<ShapeError, 'loc'> & { at: Step[] };
 
-const sources = ['from', 'join', 'value', 'position'] as const;
+const sources = ['from', 'join', 'value', 'position', 'quantity'] as const;
 
 /**
  * Finds the faults of a definition that the document's schema cannot express. Ignores parts of the wrong shape, which the schema
@@ -57,7 +57,8 @@ function sourceFaults(name: string, source: Record<string, unknown>, hasHeader: 
   const given = sources.filter((member) => Object.hasOwn(source, member));
   const faults: Fault[] = [];
   if (given.length !== 1) {
-    const msg = "Input should have exactly one of 'from', 'join', 'value' and 'position'";
+    const rest = name === 'availability' ? ", 'position' and 'quantity'" : " and 'position'";
+    const msg = `Input should have exactly one of 'from', 'join', 'value'${rest}`;
     faults.push({ type: 'one_source', at, msg, input: source });
   }
   const isJoined = Object.hasOwn(source, 'join');
@@ -69,7 +70,7 @@ function sourceFaults(name: string, source: Record<string, unknown>, hasHeader: 
     const msg = 'Input should be absent without join';
     faults.push({ type: 'only_with_join', at: [...at, member], msg, input: source[member] });
   }
-  for (const member of hasHeader ? ['position'] : ['from', 'join']) {
+  for (const member of hasHeader ? ['position'] : ['from', 'join', 'quantity']) {
     if (!Object.hasOwn(source, member)) continue;
     const msg = hasHeader ? 'Input should be absent with a header row' : absentWithoutHeader;
     const type = hasHeader ? 'not_with_header' : 'not_without_header';
@@ -78,7 +79,21 @@ function sourceFaults(name: string, source: Record<string, unknown>, hasHeader: 
   for (const member of ['from', 'join']) {
     faults.push(...blankHeaders(listOf(source[member]), [...at, member]));
   }
+  if (Object.hasOwn(source, 'quantity')) faults.push(...quantityFaults(name, source.quantity));
   return [...faults, ...forbiddenConstantFaults(name, source.value, [...at, 'value'])];
+}
+
+function quantityFaults(name: string, quantity: unknown): Fault[] {
+  const at = ['columns', name, 'quantity'];
+  if (name !== 'availability') {
+    const msg = "Input should be absent, except in the column 'availability'";
+    return [{ type: 'only_for_availability', at, msg, input: quantity }];
+  }
+  const { from, unless } = objectOf(quantity);
+  const ofConditions = listOf(unless).flatMap((condition, position) =>
+    blankHeader(objectOf(condition).header, [...at, 'unless', position, 'header']),
+  );
+  return [...blankHeaders(listOf(from), [...at, 'from']), ...ofConditions];
 }
 
 const absentWithoutHeader = 'Input should be absent without a header row';
@@ -89,6 +104,10 @@ function forbiddenConstantFaults(name: string, value: unknown, at: Step[]): Faul
   if (name === 'sku') {
     const msg = 'Input should be absent: each row has its own sku';
     return [{ type: 'constant_sku', at, msg, input: value }];
+  }
+  if (name === 'availability' && trimText(value) === '') {
+    const msg = 'Input should not be blank: no row would have an availability';
+    return [{ type: 'string_blank', at, msg, input: value }];
   }
   const isWrong = name === 'currency' && !isActiveCurrency(trimText(value).toUpperCase());
   const msg = 'Input should be an active ISO 4217 code';

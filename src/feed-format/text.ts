@@ -11,6 +11,9 @@ export function trimText(text: string): string {
   return trimmed.slice(start, end);
 }
 
+/** Normalizes a text to compare headers and words. */
+export const comparable = (text: string) => trimText(text).toLowerCase();
+
 /** Tells whether `text` has more than `max` code points. */
 export function isLongerThan(text: string, max: number): boolean {
   if (text.length <= max) return false;

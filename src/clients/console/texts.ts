@@ -2,6 +2,14 @@ import type { components } from '../../../generated/openapi';
 import { amount, count } from './locale';
 
 type AttentionReason = components['schemas']['KnownAttentionReason'];
+type Conditions = components['schemas']['QuantityCondition'][];
+
+const unlessText = (conditions: Conditions) => {
+  const parts = conditions.map(
+    ({ header, values }) => `${header} is ${values.map((value) => value || 'empty').join(' or ')}`,
+  );
+  return `No stock status where ${parts.join(', or ')}`;
+};
 
 const productsOf = (products: number) => `${count(products)} ${products === 1 ? 'product' : 'products'}`;
 
@@ -138,6 +146,8 @@ export const texts = {
     fixedValue: (field: string) => `${field} of all rows`,
     constant: (value: string) => `“${value}” in all rows`,
     joined: (names: string) => `Joined: ${names}`,
+    quantity: (names: string) => `Number of pieces: ${names}`,
+    unless: unlessText,
     sample: 'First rows as products',
     sampleNone: 'No row would be loaded.',
     readsOtherwise:
@@ -160,6 +170,8 @@ export const texts = {
       skip_lines: 'Lines before the header',
       header: 'First row',
       decimal_separator: 'Decimals',
+      keep_when_empty: 'Empty cells keep the stored value',
+      currency_from_sign: 'A sign is the currency',
     } as Record<string, string>,
     mode: 'How to load the file',
     modes: {
@@ -623,12 +635,14 @@ export const texts = {
       position: 'Column by its number',
       value: 'The same for all rows',
       join: 'Several columns, joined',
+      quantity: 'Number of pieces',
     },
     arguments: {
       from: (field: string) => `Name in the file: ${field}`,
       position: (field: string) => `Number of the column: ${field}`,
       value: (field: string) => `${field} of all rows`,
       join: (field: string) => `Names in the file, joined: ${field}`,
+      quantity: (field: string) => `Name of the number in the file: ${field}`,
     },
     between: (field: string) => `Put between them: ${field}`,
     other: 'The format has more rules, which stay as they are',

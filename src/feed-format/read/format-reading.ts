@@ -5,7 +5,10 @@ import type { ColumnSource, FormatDefinition, ReadDefinition } from '../format-d
 import type { Delimiter } from '../delimiter';
 import { isUnfilled } from '../report-columns';
 import { parsePrice, type ParsedPrice, type PriceNotation } from '../rows/parse-price';
-import { trimText } from '../text';
+import { comparable, trimText } from '../text';
+import { availabilityConverter } from './convert-availability';
+
+export { comparable };
 
 /** Lines before the header row, or before the first row. */
 export interface Preamble {
@@ -18,7 +21,15 @@ type CellReader = (record: RecordCells) => string | undefined;
 
 /** Source of a column, with positions instead of headers, without absent headers. */
 type ResolvedSource =
-  { positions: readonly number[]; with: string; firstWith: string; hasFirst: boolean } | { value: string };
+  | {
+      positions: readonly number[];
+      with: string;
+      firstWith: string;
+      hasFirst: boolean;
+      /** Conditions of a quantity. */
+      unless?: readonly { position: number; values: readonly string[] }[];
+    }
+  | { value: string };
 
 /** A format whose columns are found in the header of a file. */
 export interface ResolvedFormat {
@@ -62,21 +73,27 @@ export function resolveFormat(
 }
 
 function resolveSource(
-  { from, join, with: between = '', first_with: afterFirst = between, value, position }: ColumnSource,
+  source: ColumnSource,
   positionsOf: (headers: readonly string[]) => number[],
 ): ResolvedSource | undefined {
+  const { join, with: between = '', first_with: afterFirst = between, value, quantity } = source;
   if (value !== undefined) return { value };
-  const headers = headersOf({ from, join, position });
-  const positions = positionsOf(headers);
+  const positions = positionsOf(headersOf(source));
   if (positions.length === 0) return undefined;
+  if (quantity) {
+    const unless = (quantity.unless ?? []).flatMap(({ header, values }) =>
+      positionsOf([header]).map((position) => ({ position, values: values.map(comparable) })),
+    );
+    return { positions: positions.slice(0, 1), with: '', firstWith: '', hasFirst: true, unless };
+  }
   if (!join) return { positions: positions.slice(0, 1), with: '', firstWith: '', hasFirst: true };
   const hasFirst = positionsOf(join.slice(0, 1)).length > 0;
   return { positions, with: between, firstWith: afterFirst, hasFirst };
 }
 
 /** Lists the headers of a source; a position counts as one. */
-export const headersOf = ({ from, join, position }: ColumnSource): string[] =>
-  join ?? from ?? (position === undefined ? [] : [String(position)]);
+export const headersOf = ({ from, join, position, quantity }: ColumnSource): string[] =>
+  join ?? from ?? quantity?.from ?? (position === undefined ? [] : [String(position)]);
 
 /** Whether every column is also read by its own name. */
 export const hasOurNames = ({ columns }: FormatDefinition) =>
@@ -143,6 +160,7 @@ export class FormatReading {
       if (!('positions' in source)) continue;
       this.firstPositions[column] = source.positions[0]!;
       for (const position of source.positions) used.add(position);
+      for (const { position } of source.unless ?? []) used.add(position);
     }
     this.columns = new Set(Object.keys(sources) as ProductColumn[]);
     this.positions = [...used].sort((a, b) => a - b);
@@ -243,7 +261,7 @@ export class FormatReading {
 
   private readerOf(column: ProductColumn, source: ResolvedSource): CellReader {
     if (!('positions' in source)) return () => source.value;
-    const { positions, with: between, firstWith, hasFirst } = source;
+    const { positions, with: between, firstWith, hasFirst, unless = [] } = source;
     const fill = this.fills.find((each) => each.column === column);
     const [first] = positions as [number];
     const firstCell: CellReader = fill
@@ -251,6 +269,13 @@ export class FormatReading {
       : this.nullWords.size > 0
         ? (record) => this.cellAt(record, first)
         : (record) => record.field(first);
+    if (unless.length > 0) {
+      const holds = (record: RecordCells) =>
+        unless.some(({ position, values }) =>
+          values.includes(comparable(this.cellAt(record, position) ?? '')),
+        );
+      return (record) => (holds(record) ? '' : firstCell(record));
+    }
     if (positions.length === 1) return firstCell;
     const isHeadNeeded = needsFirst(column, this.format.definition);
     return (record) => {
@@ -264,17 +289,12 @@ export class FormatReading {
 
   /** Adds the definition's conversions of the texts of a column. */
   private converted(column: ProductColumn, read: CellReader): CellReader {
-    const { availability } = this.format.definition;
-    if (column !== 'availability' || !availability) return read;
-    const words = new Map(
-      Object.entries(availability).map(([partnerWord, standard]) => [comparable(partnerWord), standard]),
-    );
+    const { definition } = this.format;
+    if (column !== 'availability' || isAsSpecified(definition)) return read;
+    const convert = availabilityConverter(definition);
     return (record) => {
       const text = read(record);
-      return text === undefined ? undefined : (words.get(comparable(text)) ?? text);
+      return text === undefined ? undefined : convert(text);
     };
   }
 }
-
-/** Normalizes a text to compare headers and words. */
-export const comparable = (text: string) => trimText(text).toLowerCase();

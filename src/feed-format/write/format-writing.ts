@@ -18,14 +18,23 @@ export class UnwritableValue {
   ) {}
 }
 
+/** Quantities of words for availability; others are written as they are. */
+const quantities: ReadonlyMap<string, string> = new Map([
+  ['in_stock', '1'],
+  ['out_of_stock', '0'],
+]);
+
 /**
  * Writes products as a file of a format, which reads it back with the same values.
- * A column is written under its first name; a join into its first column; of several words for an availability, the first one.
+ * A column is written under its first name; a join into its first column; of several words for an availability, the first one; a
+ * quantity as 1 or 0.
  * Without a column for the currency, it follows the price. Records must be written in their order.
  */
 export class FormatWriter {
   private readonly headers: string[] = [];
   private readonly positions: [column: ProductColumn, position: number][];
+  /** Cells that keep the conditions of a quantity from holding. */
+  private readonly fillers: [position: number, text: string][];
   private readonly fieldCount: number;
   /** Words of the format by standard words for an availability. */
   private readonly words: ReadonlyMap<string, string>;
@@ -38,7 +47,12 @@ export class FormatWriter {
       const position = this.placeOf(definition.columns[column]);
       return position === undefined ? [] : [[column, position] as [ProductColumn, number]];
     });
-    this.fieldCount = Math.max(0, ...this.positions.map(([, position]) => position + 1));
+    this.fillers = this.quantityFillers();
+    const used = [
+      ...this.positions.map(([, position]) => position),
+      ...this.fillers.map(([position]) => position),
+    ];
+    this.fieldCount = Math.max(-1, ...used) + 1;
     const words = Object.entries(definition.availability ?? {}).map(
       ([partnerWord, standard]) => [standard, partnerWord] as const,
     );
@@ -86,6 +100,7 @@ export class FormatWriter {
   /** Returns the cells of a product, even if they are not read back as the same values. */
   cells(values: WrittenValues): string[] {
     const cells = new Array<string>(this.fieldCount).fill('');
+    if (values.availability !== null) for (const [position, text] of this.fillers) cells[position] = text;
     for (const [column, position] of this.positions) cells[position] = this.textOf(values, column) ?? '';
     return cells;
   }
@@ -96,7 +111,11 @@ export class FormatWriter {
   }
 
   private textOf(values: WrittenValues, column: ProductColumn): string | null {
-    if (column === 'availability') return this.words.get(values.availability ?? '') ?? values.availability;
+    if (column === 'availability') {
+      const word = values.availability ?? '';
+      const hasQuantity = this.definition.columns.availability?.quantity !== undefined;
+      return this.words.get(word) ?? (hasQuantity ? quantities.get(word) : undefined) ?? values.availability;
+    }
     if (column !== 'price' || values.price === null) return values[column];
     const { price, currency } = values;
     const { decimal_separator, columns } = this.definition;
@@ -115,10 +134,24 @@ export class FormatWriter {
   }
 
   /** Finds the position of a column, and adds its header. @returns undefined if no cell has the column */
-  private placeOf({ from, join, position }: ColumnSource = {}): number | undefined {
+  private placeOf({ from, join, position, quantity }: ColumnSource = {}): number | undefined {
     if (position !== undefined) return position - 1;
-    const [header] = from ?? join ?? [];
-    if (header === undefined) return undefined;
+    const [header] = from ?? join ?? quantity?.from ?? [];
+    return header === undefined ? undefined : this.placeOfHeader(header);
+  }
+
+  /** Lists texts for the conditions that hold for an empty cell. */
+  private quantityFillers(): [position: number, text: string][] {
+    const { columns, null_values = [] } = this.definition;
+    const conditions = columns.availability?.quantity?.unless ?? [];
+    const taken = new Set([...conditions.flatMap(({ values }) => values), ...null_values].map(comparable));
+    let text = 'x';
+    while (taken.has(text)) text += 'x';
+    const holding = conditions.filter(({ values }) => values.map(comparable).includes(''));
+    return holding.map(({ header }) => [this.placeOfHeader(header), text]);
+  }
+
+  private placeOfHeader(header: string): number {
     const known = this.headers.findIndex((each) => comparable(each) === comparable(header));
     return known === -1 ? this.headers.push(header) - 1 : known;
   }

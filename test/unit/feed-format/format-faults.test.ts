@@ -71,6 +71,35 @@ describe('definitionFaults', () => {
         'ignore_rows_without: not_without_header',
       ],
     ],
+    [
+      'a quantity beside another source, and with blank headers',
+      {
+        columns: {
+          sku,
+          availability: { from: ['a'], quantity: { from: [' '], unless: [{ header: ' ', values: [''] }] } },
+        },
+      },
+      [
+        'columns.availability: one_source',
+        'columns.availability.quantity.from.0: string_blank',
+        'columns.availability.quantity.unless.0.header: string_blank',
+      ],
+    ],
+    [
+      'a quantity of another column',
+      { columns: { sku, brand: { quantity: { from: ['a'] } } } },
+      ['columns.brand.quantity: only_for_availability'],
+    ],
+    [
+      'a quantity without a header row',
+      { header: false, columns: { sku: { position: 1 }, availability: { quantity: { from: ['a'] } } } },
+      ['columns.availability.quantity: not_without_header'],
+    ],
+    [
+      'an empty constant for the availability',
+      { columns: { sku, availability: { value: ' ' } } },
+      ['columns.availability.value: string_blank'],
+    ],
     ['a constant sku', { columns: { sku: { value: 'A' } } }, ['columns.sku.value: constant_sku']],
     [
       'a wrong currency',

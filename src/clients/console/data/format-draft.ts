@@ -4,10 +4,12 @@ type Source = NonNullable<Definition['columns'][ColumnName]>;
 
 /** Source of the values of a column: a kind, and its argument as text. */
 export interface ColumnDraft {
-  kind: '' | 'from' | 'position' | 'value' | 'join';
+  kind: '' | 'from' | 'position' | 'value' | 'join' | 'quantity';
   argument: string;
   /** Separator of joined cells. */
   between: string;
+  /** Conditions of a quantity, which stay as they are. */
+  unless?: NonNullable<Source['quantity']>['unless'];
 }
 
 const separator = '|';
@@ -18,25 +20,30 @@ export function columnDraftOf(source: Source | undefined): ColumnDraft {
   if (source.value !== undefined) return { kind: 'value', argument: source.value, between };
   if (source.position !== undefined) return { kind: 'position', argument: String(source.position), between };
   if (source.join) return { kind: 'join', argument: source.join.join(` ${separator} `), between };
+  if (source.quantity) {
+    const { from, unless } = source.quantity;
+    return { kind: 'quantity', argument: from.join(` ${separator} `), between, unless };
+  }
   return { kind: 'from', argument: (source.from ?? []).join(` ${separator} `), between };
 }
 
 /** The inverse of `columnDraftOf`. */
-export function columnSourceOf({ kind, argument, between }: ColumnDraft): Source | undefined {
+export function columnSourceOf({ kind, argument, between, unless }: ColumnDraft): Source | undefined {
   const names = argument
     .split(separator)
     .map((name) => name.trim())
     .filter(Boolean);
   if (kind === 'from') return { from: names };
   if (kind === 'join') return { join: names, with: between };
+  if (kind === 'quantity') return { quantity: { from: names, ...(unless && { unless }) } };
   if (kind === 'value') return { value: argument };
   if (kind === 'position') return { position: Number(argument) };
   return undefined;
 }
 
 /** Whether a draft can express the source: a name can contain the separator of names. */
-export const isEditable = ({ from = [], join = [] }: Source = {}) =>
-  ![...from, ...join].some((name) => name.includes(separator));
+export const isEditable = ({ from = [], join = [], quantity }: Source = {}) =>
+  ![...from, ...join, ...(quantity?.from ?? [])].some((name) => name.includes(separator));
 
 export const encodings: NonNullable<Definition['encoding']>[] = [
   'utf-8',

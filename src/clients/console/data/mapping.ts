@@ -4,20 +4,21 @@ export type Definition = Schemas['FormatDefinition'];
 export type ColumnName = Schemas['ColumnName'];
 type Source = Schemas['ColumnSource'];
 
-/** A source as the value of a list: empty for none, `value`, `join`, or a header or position after a colon. */
+/** A source as the value of a list: empty for none, `value`, `join`, `quantity`, or a header or position after a colon. */
 export function choiceOf(source: Source | undefined): string {
   if (!source) return '';
   if (source.value !== undefined) return 'value';
   if (source.join) return 'join';
+  if (source.quantity) return 'quantity';
   if (source.position !== undefined) return `position:${source.position}`;
   return `from:${source.from?.[0] ?? ''}`;
 }
 
-/** The inverse of `choiceOf`. @param suggested - the source that `join` means */
+/** The inverse of `choiceOf`. @param suggested - the source that `join` and `quantity` mean */
 export function sourceOfChoice(choice: string, suggested: Source | undefined): Source | undefined {
   if (choice === '') return undefined;
   if (choice === 'value') return { value: '' };
-  if (choice === 'join') return suggested;
+  if (choice === 'join' || choice === 'quantity') return suggested;
   const argument = choice.slice(choice.indexOf(':') + 1);
   return choice.startsWith('position:') ? { position: Number(argument) } : { from: [argument] };
 }

@@ -150,6 +150,10 @@ function Reading({ definition, onChange }: PartOptions) {
   );
 }
 
+/** Only the stock status can come from a number. */
+const kindsOf = (column: ColumnName) =>
+  Object.entries(texts.formats.kinds).filter(([kind]) => kind !== 'quantity' || column === 'availability');
+
 function Columns({ definition, faults, onChange }: PartOptions & { faults: Record<string, string> }) {
   const [drafts, setDrafts] = useState(
     () =>
@@ -167,7 +171,7 @@ function Columns({ definition, faults, onChange }: PartOptions & { faults: Recor
       <fieldset className="mapping">
         <legend>{texts.formats.columnsLead}</legend>
         {productColumns.map((column) => {
-          const { kind, argument, between } = drafts[column];
+          const { kind, argument, between, unless } = drafts[column];
           const field = texts.fields[column]!;
           const fault = Object.keys(faults).find((pointer) => pointer.startsWith(`/columns/${column}`));
           return (
@@ -175,7 +179,7 @@ function Columns({ definition, faults, onChange }: PartOptions & { faults: Recor
               <Choice
                 label={field}
                 value={kind}
-                options={Object.entries(texts.formats.kinds)}
+                options={kindsOf(column)}
                 onChange={(chosen) => change(column, { kind: chosen as ColumnDraft['kind'], argument: '' })}
               />
               {kind !== '' && (
@@ -188,6 +192,7 @@ function Columns({ definition, faults, onChange }: PartOptions & { faults: Recor
                   onChange={(text) => change(column, { argument: text })}
                 />
               )}
+              {kind === 'quantity' && unless && <p>{texts.check.unless(unless)}</p>}
               {kind === 'join' && (
                 <Field
                   label={texts.formats.between(field)}

@@ -27,6 +27,9 @@ export function Mapping({ headers, suggested, definition, onChange }: Options) {
       ...headersOrPositions,
       ['value', texts.check.fixed],
       ...(source?.join ? ([['join', texts.check.joined(source.join.join(', '))]] as [string, string][]) : []),
+      ...(source?.quantity
+        ? ([['quantity', texts.check.quantity(source.quantity.from.join(', '))]] as [string, string][])
+        : []),
     ];
     // The suggestion may spell a header differently.
     return offered.some(([value]) => value === current)

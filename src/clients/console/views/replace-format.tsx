@@ -56,5 +56,11 @@ function textOf({ isColumn }: DefinitionChange, value: unknown): string {
   if (!source) return texts.check.absent;
   if (source.value !== undefined) return texts.check.constant(source.value);
   if (source.join) return texts.check.joined(source.join.join(', '));
+  if (source.quantity) {
+    const { from, unless } = source.quantity;
+    return [texts.check.quantity(from.join(', ')), ...(unless ? [texts.check.unless(unless)] : [])].join(
+      '. ',
+    );
+  }
   return source.from?.join(', ') ?? String(source.position);
 }
