@@ -41,6 +41,7 @@ export async function openRejects(
     jobId: job.job_id,
     hasRepeatedSkus: found.has('duplicate_sku'),
     hasUnknownSkus: found.has('unknown_sku'),
+    hasMissingValues: found.has('missing_required'),
     hasFailed: job.status === 'failed',
   };
   const target = (await findRunTarget(db, job.job_id, caller.partnerName))!;

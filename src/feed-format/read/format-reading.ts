@@ -130,6 +130,8 @@ export class FormatReading {
   readonly positions: readonly number[];
   /** Position of the first cell of each column. */
   readonly firstPositions: Partial<Record<ProductColumn, number>> = {};
+  /** Columns of the file whose empty cells keep the stored values. */
+  readonly keptColumns: readonly ProductColumn[];
   /** How prices are written. */
   readonly priceNotation: PriceNotation;
   private readonly cells: Partial<Record<ProductColumn, CellReader>> = {};
@@ -163,6 +165,7 @@ export class FormatReading {
       for (const { position } of source.unless ?? []) used.add(position);
     }
     this.columns = new Set(Object.keys(sources) as ProductColumn[]);
+    this.keptColumns = (definition.keep_when_empty ?? []).filter((column) => this.columns.has(column));
     this.positions = [...used].sort((a, b) => a - b);
   }
 

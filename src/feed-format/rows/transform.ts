@@ -2,7 +2,7 @@ import { isKnownAvailability } from '../availability';
 import { isActiveCurrency } from '../currency';
 import { canStandFor } from '../currency-signs';
 import { clean } from '../clean-cell';
-import { feedColumns, type ColumnFormat, type ProductColumn } from '../columns';
+import { feedColumns, requiredIn, type ColumnFormat, type ProductColumn } from '../columns';
 import type { FeedRecord } from '../read/extract';
 import type { FeedHeader } from '../read/header';
 import type { ParsedPrice } from './parse-price';
@@ -16,10 +16,10 @@ import { isLongerThan, trimText } from '../text';
 /** Cleaned values of a row; null is an empty cell or a missing column. The price is a decimal text. */
 export type ProductValues = Record<ProductColumn, string | null>;
 
-/** Value of a cell that keeps the stored one, in mode `update`: no cleaned text is empty, and no price is NaN. */
+/** Value of a cell that keeps the stored one (mode `update`, `keep_when_empty`): no cleaned text is empty, and no price is NaN. */
 export const keptValue = (column: ProductColumn) => (column === 'price' ? 'NaN' : '');
 
-/** Values of a valid row; without a name, and with `keptValue`, only in mode `update`. */
+/** Values of a valid row; without a name only in mode `update`, or with `keptValue` for it. */
 export type LoadableValues = ProductValues & { sku: string };
 
 /** Result of a row: values, perhaps with warnings, or the issues that skip it: errors, or `repeated_header`. */
@@ -62,11 +62,12 @@ export function transformRecord(
   const [field] = missing;
   const isKept = mode === 'update' && field !== 'sku';
   if (field && !isKept) faults.push({ code: 'incomplete_group', field });
-  checkTexts(values, faults, mode, missing);
+  checkTexts(values, faults, mode, header);
   checkSku(values, faults);
   checkMoney(values, faults, header);
   checkAvailability(values, faults);
   if (isKept) for (const column of missing) values[column] = keptValue(column);
+  for (const column of header.reading.keptColumns) values[column] ??= keptValue(column);
   if (faults.length === 0) return { values: values as LoadableValues };
 
   const issues = faults.map((fault) => cellIssue(record, header, values, fault));
@@ -142,7 +143,6 @@ function cleanValues(record: FeedRecord, header: FeedHeader): ProductValues {
 /** Checks of every column; objects of one shape, so that V8 keeps the loop fast. */
 const textRules = feedColumns.map((column: ColumnFormat & { name: ProductColumn }) => ({
   field: column.name,
-  required: column.required,
   maxLength: column.maxLength ?? Infinity,
 }));
 
@@ -150,12 +150,13 @@ function checkTexts(
   values: ProductValues,
   faults: FieldFault[],
   mode: LoadMode,
-  missing: readonly ProductColumn[],
+  { reading }: FeedHeader,
 ): void {
-  for (const { field, required, maxLength } of textRules) {
+  const required = requiredIn(mode);
+  for (const { field, maxLength } of textRules) {
     const value = values[field];
     if (value === null) {
-      if (required && (mode !== 'update' || field === 'sku') && !missing.includes(field))
+      if (required.includes(field) && ![...reading.keptColumns, ...reading.missing].includes(field))
         faults.push({ code: 'missing_required', field });
     } else if (value.includes('\0')) faults.push({ code: 'invalid_character', field });
     else if (isLongerThan(value, maxLength)) faults.push({ code: 'value_too_long', field });

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { RecordExtractor, type RecordPlace } from '../../feed-format/read/extract';
 import { headerIssues, reportedNames } from '../../runs/etl/header-issues';
-import { skuIssue } from '../../runs/etl/reject-staged';
+import { stagedIssue } from '../../runs/etl/reject-staged';
 import { keepLastRow } from '../../runs/etl/repeated-skus';
 import { RowIssueLog, type RowIssue, type RowIssueCount } from '../../feed-format/rows/row-issues';
 import {
@@ -99,7 +99,7 @@ async function transformRows(
   if (isWhole && pending) addRow(pending);
   const columnNumber = (header.positions.sku ?? 0) + 1;
   for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
-    log.add(skuIssue('duplicate_sku', place, sku, columnNumber));
+    log.add(stagedIssue('duplicate_sku', place, sku, columnNumber));
   }
   return {
     rowCount,

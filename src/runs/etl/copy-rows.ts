@@ -11,7 +11,13 @@ import type { PartnerDigests } from './unchanged/partner-digests';
 import { openRawFile, type FeedToRun, type OpenFeed } from './raw-file';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
-import { hasPrice, namedSkus, transformRecord, type ProductValues } from '../../feed-format/rows/transform';
+import {
+  hasPrice,
+  keptValue,
+  namedSkus,
+  transformRecord,
+  type ProductValues,
+} from '../../feed-format/rows/transform';
 
 export interface CopyTarget {
   /** Table with its columns. */
@@ -64,9 +70,10 @@ async function copyRecords(
   target: CopyTarget,
   stats: RunStats,
 ): Promise<void> {
-  const { columns, fillsDown } = header.reading;
+  const { columns, keptColumns, fillsDown } = header.reading;
   stats.delimiter = header.delimiter;
   stats.hasPriceColumn = columns.has('price');
+  stats.keepsPrices = keptColumns.includes('price');
   stats.isCorrection = header.codes !== undefined;
   const newerFeed = await findNewerLoadedFeed(trx, feed);
   const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
@@ -99,7 +106,7 @@ async function copyRecords(
         stats.rejected++;
         return addNames(record);
       }
-      stats.hasPrices ||= values.price !== null;
+      stats.hasPrices ||= values.price !== null && values.price !== keptValue('price');
       const superseded = known?.markStaged(values.sku, issues === undefined && !fillsDown);
       if (known?.hasRepeatedSku && !target.allowsRepeatedSkus) throw new RepeatedSku();
       stats.copied++;

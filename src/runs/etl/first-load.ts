@@ -46,8 +46,8 @@ export async function loadFirstFeed(
   markLoading: () => Promise<void>,
   bytesMin: number = firstLoadBytes,
 ): Promise<(MergeResult & { change: CatalogChange }) | undefined> {
-  // It has no product to update.
-  if (source.feed.mode === 'update') return undefined;
+  // It has no product to update, or none whose values it keeps: the merge knows these rules.
+  if (source.feed.mode === 'update' || source.feed.format?.keep_when_empty) return undefined;
   if (source.feed.sizeBytes < bytesMin || !(await lockPartnerWithoutProducts(trx, source.feed)))
     return undefined;
   await source.digests?.applyManualChanges();

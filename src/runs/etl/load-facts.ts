@@ -20,12 +20,13 @@ export function loadFacts(mode: LoadMode, stats: RunStats): LoadFacts {
   };
 }
 
-/** A feed with mode `update` and without a price column leaves prices unchanged. */
+/** A feed with mode `update` and without a price column, or whose empty prices keep the stored ones, leaves prices unchanged. */
 function pricesOf(
   mode: LoadMode,
-  { hasPrices, hasPriceColumn, copied, unchanged }: RunStats,
+  { hasPrices, hasPriceColumn, keepsPrices, copied, unchanged }: RunStats,
 ): LoadFacts['prices'] {
   if (hasPrices) return 'some';
   if (!hasPriceColumn) return mode === 'update' ? null : 'absent';
+  if (keepsPrices) return null;
   return copied + unchanged > 0 ? 'none' : null;
 }

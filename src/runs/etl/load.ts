@@ -8,7 +8,7 @@ import { priceJumpSql } from './price-jumps';
 import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
-import { rejectUnknownRows } from './unknown-skus';
+import { rejectUnknownRows, rejectUnnamedRows } from './unknown-skus';
 import { storeWithdrawals, withheldCounter } from './withdrawals';
 import { keptValue } from '../../feed-format/rows/transform';
 import { copyStagedProducts } from './working-products';
@@ -18,6 +18,8 @@ import { copyStagedProducts } from './working-products';
  * read, 1 µs each: reading a million takes as long as 70,000 to 100,000 look-ups.
  */
 const lookUpsMax = 50_000;
+
+const keptSql = (field: ProductColumn) => raw(`'${keptValue(field)}'`);
 
 /**
  * Merges the staged rows, whose skus must be unique, into the partner's products:
@@ -33,23 +35,32 @@ const lookUpsMax = 50_000;
  * table, whose size is always known. By partner, sku and number, each index finds one product. PostgreSQL
  * expects far too few rows of this join: `from_collapse_limit` makes it the last one.
  * The update skips a product that a manual change has moved to another partner or sku.
- * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless. In mode
- * `update`, `keptValue` and an empty name keep the stored one.
+ * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless. In a kept
+ * column, `keptValue` and an empty name keep the stored one; a new product gets null.
  * Products move to the collection of a feed that names it. A moved product with the same values keeps its feed: `is_moved`.
  */
-export function mergeSql({ feedId, partnerId, columns, mode, collection, isCollectionNamed }: StagedFeed) {
+export function mergeSql({
+  feedId,
+  partnerId,
+  columns,
+  keptColumns,
+  collection,
+  isCollectionNamed,
+}: StagedFeed) {
   const fields = productColumns.filter((column) => column !== 'sku');
   const stored = (field: ProductColumn) => raw(`products.${field}`);
   const incoming = (field: ProductColumn): Sql => {
     const staged = raw(`feed_rows.${field}`);
-    if (columns.has(field) && mode === 'update') {
-      const kept = raw(`'${keptValue(field)}'`);
+    if (keptColumns.has(field)) {
+      const kept = keptSql(field);
       if (field === 'product_name') return sql`coalesce(nullif(${staged}, ${kept}), ${stored(field)})`;
       return sql`case when ${staged} = ${kept} then ${stored(field)} else ${staged} end`;
     }
     if (columns.has(field)) return staged;
     return field === 'currency' ? sql`coalesce(feed_rows.currency, products.currency)` : stored(field);
   };
+  const inserted = (field: ProductColumn): Sql =>
+    keptColumns.has(field) ? sql`nullif(${raw(field)}, ${keptSql(field)})` : raw(field);
   const shown = (field: ProductColumn, value: Sql) =>
     field === 'price' ? sql`trim_scale(${value})::text` : value;
   const list = (map: (field: ProductColumn) => Sql) => listOf(fields.map(map));
@@ -103,7 +114,7 @@ export function mergeSql({ feedId, partnerId, columns, mode, collection, isColle
     `,
     insert: ({ runId }: CatalogChange) => sql`
       insert into products (feed_id, run_id, partner_id, collection, record_offset, sku, ${names})
-      select ${feedId}, ${runId}, ${partnerId}, ${collection}, record_offset, sku, ${names}
+      select ${feedId}, ${runId}, ${partnerId}, ${collection}, record_offset, sku, ${list(inserted)}
       from feed_rows
       where line in (select line from feed_changes where product_id is null)
       order by line
@@ -188,6 +199,7 @@ async function storeChanges(
   await queryRows(trx, sql`drop table if exists pg_temp.feed_changes; analyze feed_rows (line, sku)`);
   await queryRows(trx, mergeSql(feed).compare(stats.copied));
   if (feed.mode === 'update') await rejectUnknownRows(trx, feed, stats);
+  else if (feed.keptColumns.has('product_name')) await rejectUnnamedRows(trx, feed, stats);
   type Counts = Omit<ChangeCounts, 'withdrawn'> & { price_changes: number; price_jumps: number };
   const [counts] = (await queryRows<Counts>(trx, countSql)) as [Counts];
   stats.prices = { changed: counts.price_changes, jumped: counts.price_jumps };

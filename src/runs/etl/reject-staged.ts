@@ -12,17 +12,20 @@ import {
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 
-/** Reason for which the sku of a valid row is rejected. */
-type SkuFault = 'duplicate_sku' | 'unknown_sku';
+/** Reason for which a valid row is rejected: its sku, or the lack of a name. */
+type StagedFault = 'duplicate_sku' | 'unknown_sku' | 'missing_required';
 
-/** Reports a valid row that is rejected for its sku. @param columnNumber - position of the sku in the file, from 1 */
-export function skuIssue(
-  code: SkuFault,
+const fieldOf = (code: StagedFault) => (code === 'missing_required' ? 'product_name' : 'sku');
+
+/** Reports a valid row that is rejected. @param columnNumber - position of the column at fault in the file, from 1 */
+export function stagedIssue(
+  code: StagedFault,
   place: RecordPlace,
   sku: string,
   columnNumber: number | null,
 ): RowIssue {
-  return rowIssue(place, sku, { code, field: 'sku', columnNumber, value: sku });
+  const field = fieldOf(code);
+  return rowIssue(place, sku, { code, field, columnNumber, value: field === 'sku' ? sku : null });
 }
 
 /** Staged rows for which `condition` is true, joined with a row of `table`. */
@@ -41,8 +44,12 @@ const rejectSql = (
   with ${expression}, rejected as (
     delete from feed_rows using ${table} where ${condition}
     returning feed_rows.line, coalesce(last_line, feed_rows.line) as last_line, row_number, feed_rows.sku,
-      case when length(feed_rows.sku) > ${issueValueCharacters} then left(feed_rows.sku, ${issueValueCharacters}) || '…'
-        else feed_rows.sku end as value
+      ${
+        field === 'sku'
+          ? sql`case when length(feed_rows.sku) > ${issueValueCharacters}
+              then left(feed_rows.sku, ${issueValueCharacters}) || '…' else feed_rows.sku end`
+          : sql`cast(null as text)`
+      } as value
   ), issue as (
     insert into feed_issues
       (line, last_line, row_number, position, sku, field, column_number, code, severity, message, value)
@@ -55,13 +62,14 @@ const rejectSql = (
 /** Deletes staged rows, and reports each. @returns their number */
 export async function rejectStaged(
   trx: Knex.Transaction,
-  { skuColumnNumber }: Pick<StagedFeed, 'skuColumnNumber'>,
+  { positions }: Pick<StagedFeed, 'positions'>,
   { issues }: Pick<RunStats, 'issues'>,
-  reason: SkuFault,
+  reason: StagedFault,
   selected: SelectedRows,
 ): Promise<number> {
   const anyPlace = { line: 0, lastLine: 0, row: 0 };
-  const issue = skuIssue(reason, anyPlace, '', skuColumnNumber);
+  const position = positions[fieldOf(reason)];
+  const issue = stagedIssue(reason, anyPlace, '', position === undefined ? null : position + 1);
   const rows = await queryRows<FirstRow & { count: number }>(trx, rejectSql(selected, issue));
   const count = rows[0]?.count ?? 0;
   issues.count(reason, count, rows);

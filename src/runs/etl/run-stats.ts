@@ -22,7 +22,7 @@ export class RunStats {
   rejected = 0;
   /** Valid rows that were superseded by a later row of the same sku. */
   superseded = 0;
-  /** Valid rows without a product, in a feed that only updates. */
+  /** Valid rows without a product, in a feed that only updates, or whose empty names keep the stored ones. */
   unknown = 0;
   /** Rows that were unchanged by their digest, and not copied. */
   unchanged = 0;
@@ -37,6 +37,8 @@ export class RunStats {
   /** Whether a valid row has a price. */
   hasPrices = false;
   hasPriceColumn = false;
+  /** Whether empty prices keep the stored ones. */
+  keepsPrices = false;
   /** Whether the file contains corrected rows. */
   isCorrection = false;
   /** Milliseconds per phase, for the log. */

@@ -3,6 +3,7 @@ import { queryRows } from '../../base/db/database';
 import { raw, sql, type Sql } from '../../base/db/sql';
 import { copyRows, formatValue, formatValues, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns, type ProductColumn } from '../../feed-format/columns';
+import type { FeedHeader } from '../../feed-format/read/header';
 import type { LoadOptions } from '../../feed-format/load-options';
 import type { FeedToRun } from './raw-file';
 import type { RunStats } from './run-stats';
@@ -101,8 +102,10 @@ export interface StagedFeed
   feedId: number;
   partnerId: number;
   columns: ReadonlySet<ProductColumn>;
-  /** Position of the sku in the file, from 1; null if it is not read from the file. */
-  skuColumnNumber: number | null;
+  /** Columns that may have `keptValue`. */
+  keptColumns: ReadonlySet<ProductColumn>;
+  /** Position of the first cell of each column in the file, from 0. */
+  positions: FeedHeader['positions'];
 }
 
 /**
@@ -128,7 +131,8 @@ export async function stageFeed(
     maxWithdrawn,
     maxWithdrawnPercent,
     columns: header.reading.columns,
-    skuColumnNumber: header.positions.sku === undefined ? null : header.positions.sku + 1,
+    keptColumns: mode === 'update' ? header.reading.columns : new Set(header.reading.keptColumns),
+    positions: header.positions,
   };
 }
 

@@ -121,7 +121,10 @@ async function mergeFeed(loading: Loading): Promise<Loaded> {
   );
   if (merged.counters.withdrawn > 0) await forgetSkus(loading, sql`select sku from feed_withdrawals`);
   if (stats.unknown > 0) {
-    await forgetSkus(loading, sql`select sku from feed_issues where code = 'unknown_sku'`);
+    await forgetSkus(
+      loading,
+      sql`select sku from feed_issues where code in ('unknown_sku', 'missing_required')`,
+    );
   }
   return { ...merged, change };
 }

@@ -6,7 +6,7 @@ import { getFeedToRun } from '../queue/claims.repository';
 import type { ObjectStore } from '../../base/storage/object-store';
 import type { Delimiter } from '../../feed-format/delimiter';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
-import { skuIssue } from '../etl/reject-staged';
+import { stagedIssue } from '../etl/reject-staged';
 import { reportColumns } from '../../feed-format/report-columns';
 import { blankPreamble, inEncodingOf, positionNames, withFilledCells } from './rejects-file';
 import { listSupersededRows } from '../etl/repeated-skus';
@@ -31,6 +31,8 @@ export interface RejectsRequest {
   hasRepeatedSkus: boolean;
   /** Whether the run found skus without a product. */
   hasUnknownSkus: boolean;
+  /** Whether the run found rows without a required value. */
+  hasMissingValues: boolean;
   /** Whether the run failed: a structurally broken file then ends the rejects without an error. */
   hasFailed: boolean;
 }
@@ -42,7 +44,7 @@ export interface RejectsRequest {
  * @throws FeedFailure when the raw file cannot be read, also from the stream
  */
 export async function streamRejects(
-  { jobId, hasRepeatedSkus, hasUnknownSkus, hasFailed }: RejectsRequest,
+  { jobId, hasRepeatedSkus, hasUnknownSkus, hasMissingValues, hasFailed }: RejectsRequest,
   { db, objectStore }: RunContext,
 ): Promise<Readable> {
   const feed = await getFeedToRun(db, jobId);
@@ -53,7 +55,9 @@ export async function streamRejects(
     unknown.release();
   };
   try {
-    if (hasRepeatedSkus || hasUnknownSkus) await findRows(db, objectStore, feed, { superseded, unknown });
+    const hasUnnamedRows = hasMissingValues && keepsNames(feed);
+    if (hasRepeatedSkus || hasUnknownSkus || hasUnnamedRows)
+      await findRows(db, objectStore, feed, { superseded, unknown });
     const file = await openRawFile(objectStore, feed);
     const rejects = inEncodingOf(file, readRejects(file, feed.mode, { superseded, unknown }));
     const stream = Readable.from(hasFailed ? untilBreak(rejects) : rejects);
@@ -97,9 +101,10 @@ async function* readRejects(
       const { values, issues = [] } = transformRecord(record, header, mode);
       const errors = issues.filter(({ severity }) => severity === 'error');
       if (values && superseded.has(record.row)) {
-        errors.push(skuIssue('duplicate_sku', record, values.sku, null));
+        errors.push(stagedIssue('duplicate_sku', record, values.sku, null));
       } else if (values && unknown.has(record.row)) {
-        errors.push(skuIssue('unknown_sku', record, values.sku, null));
+        const code = mode === 'update' ? 'unknown_sku' : 'missing_required';
+        errors.push(stagedIssue(code, record, values.sku, null));
       }
       if (errors.length === 0) return null;
       const cells = [record.line, joined(errors, 'code'), joined(errors, 'message')];
@@ -171,12 +176,14 @@ class RowSet {
 /** Valid rows that were rejected. */
 interface RejectedRows {
   superseded: RowSet;
-  /** Without a product. */
+  /** Without a product, and without a name unless the mode is `update`. */
   unknown: RowSet;
 }
 
+const keepsNames = ({ format }: FeedToRun) => format?.keep_when_empty?.includes('product_name') ?? false;
+
 /**
- * Finds the rows of a feed that were superseded or, in mode `update`, have no product now. Stages it as a run does, then rolls
+ * Finds the rows of a feed that were superseded or, in mode `update` or without a name, have no product now. Stages it as a run does, then rolls
  * back.
  * @throws FeedFailure when the file cannot be read completely
  */
@@ -190,9 +197,10 @@ async function findRows(
   try {
     await stageFeed(trx, { objectStore, feed }, new RunStats(false));
     for await (const rows of listSupersededRows(trx)) for (const row of rows) superseded.add(row);
-    if (feed.mode !== 'update') return;
+    if (feed.mode !== 'update' && !keepsNames(feed)) return;
     await prepareUnknownRows(trx, feed);
-    for await (const rows of listUnknownRows(trx, feed)) for (const row of rows) unknown.add(row);
+    for await (const rows of listUnknownRows(trx, feed, feed.mode !== 'update'))
+      for (const row of rows) unknown.add(row);
   } finally {
     await trx.rollback();
   }

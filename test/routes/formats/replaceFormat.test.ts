@@ -37,6 +37,23 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
       expect((await service.api.get(formatPath('Acme Outdoor', 'weekly'))).body).toEqual(body);
     });
 
+    it('stores every member that it shows again', async () => {
+      const definition = {
+        columns: {
+          ...minimal.columns,
+          availability: {
+            quantity: { from: ['Stock'], unless: [{ header: 'Policy', values: ['', 'continue'] }] },
+          },
+        },
+        keep_when_empty: ['description', 'availability'],
+        currency_from_sign: true,
+      };
+      expect((await put(definition, 'members')).status).toBe(200);
+      expect((await service.api.get(formatPath('Acme Outdoor', 'members'))).body.definition).toEqual(
+        definition,
+      );
+    });
+
     it('replaces a format as a whole', async () => {
       const { body: before } = await put(weekly, 'replaced');
 
@@ -314,6 +331,25 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
       ['an availability that cannot be ordered', withConstants({ availability: 'ask us' })],
     ])('accepts %s that loads', async (_what, definition) => {
       expect((await put(definition, 'constant')).status).toBe(200);
+    });
+
+    it('rejects an empty constant for the availability, also in the definition of an upload', async () => {
+      const definition = withConstants({ availability: ' ' });
+      const { status, body } = await put(definition);
+      expect(status).toBe(422);
+      expect(body.detail).toMatchObject([{ pointer: '/columns/availability/value', type: 'string_blank' }]);
+
+      const fields = { format: 'own', format_definition: JSON.stringify(definition) };
+      const upload = await service.api.upload({ csv: 'Nr,Name\nA,N\n', partnerName: 'Acme', fields });
+      expect(upload.status).toBe(422);
+      expect(upload.body.detail).toMatchObject([{ type: 'string_blank' }]);
+    });
+
+    it.each([
+      ['the sku', { ...minimal, keep_when_empty: ['sku'] }],
+      ['one column twice', { ...minimal, keep_when_empty: ['brand', 'brand'] }],
+    ])('rejects keep_when_empty with %s', async (_what, definition) => {
+      expect((await put(definition)).status).toBe(422);
     });
 
     it('needs a body', async () => {
