@@ -27,7 +27,7 @@ async function partnerWith(format: FormatDefinition, products?: string) {
 async function productsOf(partnerName: string) {
   const { body } = await service.api.get(`/products?partner_name=${encodeURIComponent(partnerName)}`);
   const columns = ['sku', 'product_name', 'description', 'brand', 'price', 'currency', 'availability'];
-  return (body.items as Record<string, unknown>[])
+  return (body.items as Record<string, string | number | null>[])
     .map((product) => columns.map((column) => product[column] ?? '').join(','))
     .sort();
 }
