@@ -1949,7 +1949,7 @@ export interface components {
          */
         SentDefinition: string;
         /**
-         * @description The definition of a format. With a format, a first line `sep=;`, with any character, is removed before anything else, lines may end in CR alone, and a delimiter at the end of a record begins no field if most of the first 250 records have one.
+         * @description The definition of a format. With a format, a first line `sep=;`, with any character, is removed before anything else, lines may end in CR alone, and a delimiter at the end of a record begins no field if most of the first 250 records have one. With any definition but that of the format `standard`, a row of empty cells is no row, and spaces and tabs before a quote are ignored if its closing quote is followed by a delimiter or line end.
          * @example {
          *       "delimiter": ";",
          *       "encoding": "windows-1252",
@@ -1993,7 +1993,19 @@ export interface components {
          *       "ignore_rows_without": [
          *         "Artikelnummer",
          *         "Preis"
-         *       ]
+         *       ],
+         *       "quote": "\"",
+         *       "only_rows_where": [
+         *         {
+         *           "header": "Status",
+         *           "values": [
+         *             "aktiv",
+         *             ""
+         *           ],
+         *           "by": "Modell"
+         *         }
+         *       ],
+         *       "text_marks": "strip"
          *     }
          */
         FormatDefinition: {
@@ -2008,6 +2020,9 @@ export interface components {
             availability?: components["schemas"]["FormatAvailability"];
             fill_down?: components["schemas"]["FillDownColumns"];
             ignore_rows_without?: components["schemas"]["NeededHeaders"];
+            quote?: components["schemas"]["FormatQuote"];
+            only_rows_where?: components["schemas"]["RowConditions"];
+            text_marks?: components["schemas"]["TextMarks"];
             keep_when_empty?: components["schemas"]["KeptColumns"];
             currency_from_sign?: components["schemas"]["HasCurrencyBySign"];
         };
@@ -2062,6 +2077,50 @@ export interface components {
          *     ]
          */
         NeededHeaders: components["schemas"]["PartnerHeader"][];
+        /**
+         * @description The quote of cells that contain a delimiter, line end or quote: `"`, or `none` if a file has no such cells: then a cell ends at the next delimiter or line end, and a quote is a character. Absent: `"`.
+         * @example none
+         */
+        FormatQuote: string;
+        /**
+         * @description Conditions of rows. A row that does not meet one of them is no row: it has no issue and is not counted, but begins or continues its group (`fill_down`). A condition whose `header` the file lacks is ignored.
+         * @example [
+         *       {
+         *         "header": "Status",
+         *         "values": [
+         *           "aktiv"
+         *         ]
+         *       }
+         *     ]
+         */
+        RowConditions: components["schemas"]["RowCondition"][];
+        /**
+         * @description A cell of a row, and the values that it has in rows to load. With `by`, an empty cell takes the last value above it while the cell of `by` stays the same and is not empty. If that value is unknown, because a row above could not be split, the row is skipped (`incomplete_group`).
+         * @example {
+         *       "header": "Status",
+         *       "values": [
+         *         "aktiv"
+         *       ],
+         *       "by": "Handle"
+         *     }
+         */
+        RowCondition: {
+            header: components["schemas"]["PartnerHeader"];
+            /**
+             * @description Values, compared after trimming and without case; an empty text is the empty cell. Files in this format are written with the first one, unless a column reads this header.
+             * @example [
+             *       "aktiv"
+             *     ]
+             */
+            values: string[];
+            by?: components["schemas"]["PartnerHeader"];
+        };
+        /**
+         * @description `strip`: removes the marks by which spreadsheets keep texts: `="00123"` is 00123, and an apostrophe is removed before `=`, `+`, `-` or `@`, and before a digit in the sku. Files in this format are written with them. Absent: the marks are part of the cell.
+         * @example strip
+         * @enum {string}
+         */
+        TextMarks: "strip";
         /**
          * @description Columns whose empty cells keep the stored values, in every mode; absent: empty cells set them to null, except for `product_name`, which is required. A product that the partner does not have yet gets null, and is skipped without a `product_name` (`missing_required`). In mode `replace`, a product that is restored keeps its values of before. A feed that names a sku twice loads the last row only: its empty cells keep what was stored before the run.
          * @example [
@@ -3623,7 +3682,7 @@ export interface components {
              */
             skip_lines: number;
             line_ends: components["schemas"]["LineEnds"];
-            /** @description The cells of the header row, the first 1,000 of them. */
+            /** @description The cells of the header row, the first 1,000 of them. For a file without header row, its fields, each with an empty `header`. */
             headers: components["schemas"]["InspectedHeader"][];
             /**
              * Format: int64
@@ -3772,7 +3831,9 @@ export interface components {
          *
          *     - `several_columns`: more than one column is possible, for example a net and a gross price
          *     - `unsure_column`: only columns whose names can mean something else, for example an amount or a sale price
-         *     - `unnamed_column`: a column of numbers whose name is unknown, while no other one has prices
+         *     - `unnamed_column`: columns whose names are unknown, but whose cells could be the sku, the name or the price, while no
+         *       other column has it
+         *     - `incomplete_column`: many cells of the likeliest column are empty, but none of another one
          *     - `repeated_sku`: several rows have the same sku
          *     - `suspicious_sku`: some skus look damaged, for example by a spreadsheet
          *     - `quotes_in_cells`: some cells have quotes after a space, and would be loaded with the quotes
@@ -3782,7 +3843,7 @@ export interface components {
          * @example unsure_column
          * @enum {string}
          */
-        KnownDoubtCode: "several_columns" | "unsure_column" | "unnamed_column" | "repeated_sku" | "suspicious_sku" | "quotes_in_cells" | "ambiguous_decimals" | "contradictory_decimals" | "no_currency";
+        KnownDoubtCode: "several_columns" | "unsure_column" | "unnamed_column" | "incomplete_column" | "repeated_sku" | "suspicious_sku" | "quotes_in_cells" | "ambiguous_decimals" | "contradictory_decimals" | "no_currency";
         /**
          * @description A choice that resolves a doubt.
          * @example {
@@ -3876,6 +3937,11 @@ export interface components {
              * @example 0.97
              */
             confidence: number;
+            /**
+             * @description Why the column was detected, for people; null if it is null, or if a format or our own name says it.
+             * @example "Preis" means price
+             */
+            reason: string | null;
             /**
              * @description A column with a similar name, to which the header could be renamed; null if it already has that name, or if no column is similar.
              * @example sku

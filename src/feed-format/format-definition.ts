@@ -1,10 +1,22 @@
 import type { components } from '../../generated/openapi';
+import { productColumns } from './columns';
 
 /** How to read a file (see the document, also for the meaning of absent members). */
 export type FormatDefinition = components['schemas']['FormatDefinition'];
 
 /** How to read a file: by a format or, if `strict`, without one, by the specification. */
 export type ReadDefinition = FormatDefinition & { strict?: boolean };
+
+/** Tells whether a definition is that of the format `standard`: our columns alone. */
+export function isStandard({ columns, ...others }: ReadDefinition): boolean {
+  return (
+    Object.keys(others).length === 0 &&
+    productColumns.every((column) => {
+      const { from = [] } = columns[column] ?? {};
+      return from.length === 1 && from[0] === column;
+    })
+  );
+}
 
 export type Encoding = NonNullable<FormatDefinition['encoding']>;
 

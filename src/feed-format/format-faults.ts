@@ -25,6 +25,7 @@ export function definitionFaults(body: unknown): ShapeError[] {
     ...widthFaults(definition, hasHeader, columns),
     ...fillDownFaults(definition.fill_down, columns),
     ...wordFaults(objectOf(definition.availability)),
+    ...conditionFaults(definition),
   ].map(({ at, type, msg, input, ...rest }) => ({ type, loc: ['body', ...at], msg, input, ...rest }));
 }
 
@@ -121,8 +122,12 @@ function headerFaults(definition: Record<string, unknown>, hasHeader: boolean): 
   for (const [position, rule] of listOf(definition.fill_down).entries()) {
     faults.push(...blankHeader(objectOf(rule).by, ['fill_down', position, 'by']));
   }
+  for (const [position, condition] of listOf(definition.only_rows_where).entries()) {
+    for (const member of ['header', 'by'])
+      faults.push(...blankHeader(objectOf(condition)[member], ['only_rows_where', position, member]));
+  }
   if (hasHeader) return faults;
-  for (const member of ['fill_down', 'ignore_rows_without']) {
+  for (const member of ['fill_down', 'ignore_rows_without', 'only_rows_where']) {
     if (!Object.hasOwn(definition, member)) continue;
     const input = definition[member];
     faults.push({ type: 'not_without_header', at: [member], msg: absentWithoutHeader, input });
@@ -187,3 +192,39 @@ function wordFaults(words: Record<string, unknown>): Fault[] {
     return [];
   });
 }
+
+/** Finds conditions on one header, values that are equal when they are compared, and values that no cell has. */
+function conditionFaults({ only_rows_where, null_values }: Record<string, unknown>): Fault[] {
+  const nullWords = new Set(listOf(null_values).map(compared));
+  const headers = new Set<unknown>();
+  return listOf(only_rows_where).flatMap((condition, position) => {
+    const { header, values } = objectOf(condition);
+    const at = ['only_rows_where', position];
+    const isRepeated = headers.has(compared(header));
+    headers.add(compared(header));
+    const msg = 'Header should have only one condition';
+    const faults: Fault[] = isRepeated
+      ? [{ type: 'repeated', at: [...at, 'header'], msg, input: header }]
+      : [];
+    return [...faults, ...valueFaults(listOf(values), nullWords, [...at, 'values'])];
+  });
+}
+
+function valueFaults(values: unknown[], nullWords: ReadonlySet<unknown>, at: Step[]): Fault[] {
+  const seen = new Set<unknown>();
+  return values.flatMap((value, position) => {
+    const place = [...at, position];
+    const text = compared(value);
+    if (seen.has(text)) {
+      const msg = 'Value should be listed only once, in upper or lower case';
+      return [{ type: 'repeated', at: place, msg, input: value }];
+    }
+    seen.add(text);
+    if (text === '' || !nullWords.has(text)) return [];
+    const msg = "Input should be '': 'null_values' makes cells with this text empty";
+    return [{ type: 'null_value', at: place, msg, input: value }];
+  });
+}
+
+/** The schema reports what is no text. */
+const compared = (value: unknown) => (typeof value === 'string' ? trimText(value).toLowerCase() : Symbol());

@@ -21,16 +21,36 @@ export function keepFormatRules(fitting: FormatDefinition): FormatDefinition {
   if (!hasHeader) {
     delete kept.fill_down;
     delete kept.ignore_rows_without;
+    delete kept.only_rows_where;
   }
   const positions = Object.values(kept.columns).map(({ position = 1 }) => position);
   if (hasHeader) delete kept.fields;
   else if (kept.fields !== undefined) kept.fields = Math.max(kept.fields, ...positions);
   if (kept.ignore_rows_without) kept.ignore_rows_without = kept.ignore_rows_without.map(notBlank);
+  if (kept.only_rows_where) kept.only_rows_where = distinctConditions(kept);
   if (kept.fill_down) {
     const byColumn = new Map(kept.fill_down.map((rule) => [rule.column, { ...rule, by: notBlank(rule.by) }]));
     kept.fill_down = [...byColumn.values()].filter(({ column }) => Object.hasOwn(kept.columns, column));
   }
   return kept;
+}
+
+/** Changes conditions so that each header has one, and each value can be in a cell, once. */
+function distinctConditions({ only_rows_where = [], null_values = [] }: FormatDefinition) {
+  const compared = (text: string) => text.trim().toLowerCase();
+  const nullWords = new Set(null_values.map(compared));
+  const byHeader = new Map(
+    only_rows_where.map(({ header, values, by }) => {
+      const name = notBlank(header);
+      const distinct = new Map(values.map((value) => [compared(value), value]));
+      const kept = [...distinct].flatMap(([text, value]) =>
+        text !== '' && nullWords.has(text) ? [] : [value],
+      );
+      const condition = { header: name, values: kept.length > 0 ? kept : [''] };
+      return [compared(name), by === undefined ? condition : { ...condition, by: notBlank(by) }];
+    }),
+  );
+  return [...byHeader.values()];
 }
 
 function oneSource(

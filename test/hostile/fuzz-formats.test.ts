@@ -9,7 +9,7 @@ import { canEncode, encodeText } from '../../src/feed-format/write/encode-text';
 import { findBuiltInFormat } from '../../src/feed-format/built-in-formats';
 import { RecordExtractor, type ExtractedRecord } from '../../src/feed-format/read/extract';
 import { readHeader, type FeedHeader } from '../../src/feed-format/read/header';
-import { isBlankRecord, looseRecordOptions } from '../../src/feed-format/read/header-names';
+import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
 import { UnclosedQuote } from '../../src/feed-format/read/scan-record';
 import { MalformedGzip, unpack } from '../../src/feed-format/read/unpack';
 import { trimText } from '../../src/feed-format/text';
@@ -217,6 +217,9 @@ async function extractCells(
     return undefined;
   }
 }
+
+/** Options of csv-parse for the syntax of a format: a line may end in CR alone, and blanks may follow a closing quote. */
+const looseRecordOptions = { ...recordOptions, record_delimiter: ['\r\n', '\n', '\r'], rtrim: true };
 
 /** Parses the whole text with csv-parse, the header included. @returns undefined if a quote stays open */
 function parseCells(text: Buffer, delimiter: string, isTrimmed: boolean): string[][] | undefined {

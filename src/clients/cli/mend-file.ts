@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse';
 import { getDecoder, getEncoder, encodingExists } from 'iconv-lite';
 import { everyDelimiter } from '../../feed-format/delimiter';
-import { recordText } from '../../feed-format/write/mended-feed';
+import { recordText } from '../../feed-format/write/record-text';
 import { markCharacter, withoutMark } from '../../feed-format/read/byte-order-mark';
 import { recordOptions } from '../../feed-format/read/header-names';
 import { UsageFailure } from './failures';
@@ -79,7 +79,7 @@ async function* mendRows(
         note(file.apply(cells, firstLine));
       }
       const isChanged = cells.some((cell, at) => cell !== (record[at] ?? ''));
-      yield isChanged ? recordText(cells, delimiter) + lineEnd : raw;
+      yield isChanged ? recordText(cells, { delimiter }) + lineEnd : raw;
     }
   } catch (error) {
     if ((error as { code?: string }).code?.startsWith('CSV_'))

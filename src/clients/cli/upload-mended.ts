@@ -1,5 +1,6 @@
 import { TextDecoder } from 'node:util';
-import { findBuiltInFormat } from '../../feed-format/built-in-formats';
+import { findBuiltInFormat, strictFormat } from '../../feed-format/built-in-formats';
+import type { ReadDefinition } from '../../feed-format/format-definition';
 import {
   formatChange,
   mendedFields,
@@ -7,6 +8,7 @@ import {
   NotRejects,
   RejectsReader,
   statedCharset,
+  UnwritableCell,
   type RejectsHead,
 } from '../../feed-format/write/mended-feed';
 import { detectMark } from '../../feed-format/read/byte-order-mark';
@@ -46,10 +48,10 @@ export function uploadMended(
 ): Work {
   return async (session) => {
     const feed = await feedOf(session, jobId);
-    await checkFormat(session, feed);
-    const { corrected, rejects } = await readBoth(session, jobId, feed, { path, encoding });
+    const definition = await definitionOf(session, feed);
+    const { corrected, rejects } = await readBoth(session, jobId, definition, { path, encoding });
     const edited = editedRows(jobId, corrected, rejects);
-    const text = mendedFile(corrected.head, edited);
+    const text = mendedText(corrected.head, edited, definition);
     const file = memoryFile(`mended-${feed.feed_id}.csv`, Buffer.from(text));
     const receipt = await uploadFeed(session, file, feed.partner_name, mendedFields(feed));
     const { feed_id, validation_job_id } = receipt;
@@ -73,12 +75,28 @@ async function feedOf({ service }: Session, jobId: string): Promise<Feed> {
   return feed as Feed;
 }
 
-/** Warns if the corrected rows will be read by another definition than their feed. @throws Failure if there is none */
-async function checkFormat(session: Session, feed: Feed): Promise<void> {
+/** @throws UsageFailure for a cell that the format cannot express */
+function mendedText(...[head, rows, definition]: Parameters<typeof mendedFile>): string {
+  try {
+    return mendedFile(head, rows, definition);
+  } catch (error) {
+    if (error instanceof UnwritableCell) throw new UsageFailure(printable(error.message));
+    throw error;
+  }
+}
+
+/**
+ * Returns how the corrected rows will be read, and warns if their feed was read by another definition.
+ * @throws Failure if the format is gone
+ */
+async function definitionOf(session: Session, feed: Feed): Promise<ReadDefinition> {
   const { feed_id, partner_name, format_name: name } = feed;
-  if (name === null || findBuiltInFormat(name)) return;
-  const change = formatChange(feed, await fetchFormat(session, { name, partner: partner_name }));
-  if (change === 'gone') {
+  if (name === null) return strictFormat;
+  const builtIn = findBuiltInFormat(name);
+  if (builtIn) return builtIn.definition;
+  const format = await fetchFormat(session, { name, partner: partner_name });
+  const change = formatChange(feed, format);
+  if (!format || change === 'gone') {
     const problem = `${partner_name} has no format ${name} any more, by which the rows of feed ${feed_id} were read`;
     const remedy = `save one of this name, or upload the file itself with another format and the mode ${mendedFields(feed).mode}`;
     throw new Failure(exitCodes.refused, printable(`${problem}: ${remedy}.`));
@@ -87,13 +105,14 @@ async function checkFormat(session: Session, feed: Feed): Promise<void> {
     const problem = `The format ${name} was saved again after feed ${feed_id} had been uploaded`;
     session.view.note(printable(`${problem}: the corrected rows are read by it as it is now.`));
   }
+  return format.definition;
 }
 
 /** Reads the corrected file, and the rejects of the last run on the same lines. */
 async function readBoth(
   { service }: Session,
   jobId: string,
-  feed: Feed,
+  definition: ReadDefinition,
   file: CorrectedFile,
 ): Promise<{ corrected: RejectsFile; rejects: RejectsFile }> {
   let both: { corrected: RejectsFile; rejects: RejectsFile } | undefined;
@@ -103,9 +122,9 @@ async function readBoth(
     headers: { accept: 'text/csv, application/json' },
     async save(content, headers) {
       const charset = statedCharset(headers['content-type']);
-      const readings = await readCorrected(file, feed, charset);
+      const readings = await readCorrected(file, definition, charset);
       const lines = new Set(readings.flatMap(({ rows }) => rows.map(lineOf)));
-      const rejects = await readRows(content, feed, new TextDecoder(charset), lines);
+      const rejects = await readRows(content, definition, new TextDecoder(charset), lines);
       both = { corrected: closest(readings, rejects), rejects };
     },
   });
@@ -121,10 +140,10 @@ function closest(readings: RejectsFile[], rejects: RejectsFile): RejectsFile {
   return readings.toSorted((one, other) => differing(one) - differing(other))[0]!;
 }
 
-/** Reads the corrected file in its encoding, or in each possible one. */
+/** Reads the corrected file in its encoding, or in each possible one; of a format without quotes, also with them. */
 async function readCorrected(
   { path, encoding }: CorrectedFile,
-  feed: Feed,
+  definition: ReadDefinition,
   charset: string,
 ): Promise<RejectsFile[]> {
   const wrong = (problem: string) => new UsageFailure(`${printable(path)} ${problem}`);
@@ -132,12 +151,16 @@ async function readCorrected(
   try {
     const pieces: Buffer[] = [];
     for await (const piece of ownPieces(file.read()!)) pieces.push(piece);
-    const readAs = (name: string) => readRows(pieces, feed, new TextDecoder(name, { fatal: true }));
+    // Spreadsheets save with quotes, regardless of the original file.
+    const definitions =
+      definition.quote === 'none' ? [definition, { ...definition, quote: '"' }] : [definition];
+    const readAs = (name: string) =>
+      definitions.map((each) => readRows(pieces, each, new TextDecoder(name, { fatal: true })));
     const mark = detectMark(pieces[0] ?? Buffer.alloc(0));
     const known = encoding ?? (mark.markBytes > 0 ? mark.encoding : undefined);
     // Many spreadsheets save UTF-8, regardless of the original encoding.
     const names = known === undefined ? new Set(['utf-8', charset]) : [known];
-    const readings = await Promise.allSettled(Array.from(names, readAs));
+    const readings = await Promise.allSettled(Array.from(names).flatMap(readAs));
     const read = readings.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
     if (read.length === 0) throw (readings.at(-1) as PromiseRejectedResult).reason;
     return read;
@@ -157,11 +180,11 @@ async function readCorrected(
 /** Reads a file of rejects. @param lines - absent: all @throws NotRejects, UnclosedQuote; errors of the decoder */
 async function readRows(
   pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
-  feed: Feed,
+  definition: ReadDefinition,
   decoder: TextDecoder,
   lines?: ReadonlySet<string>,
 ): Promise<RejectsFile> {
-  const reader = new RejectsReader(feed.format_name);
+  const reader = new RejectsReader(definition);
   const rows: string[][] = [];
   const keep = (some: string[][]) => {
     for (const row of some) if (!lines || lines.has(lineOf(row))) rows.push(row);

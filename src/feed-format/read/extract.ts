@@ -186,7 +186,9 @@ export class RecordExtractor<T> {
       return this.onHeader({ line, lastLine, row: 0 }, scanner.record().toString('utf8'));
     }
     if (scanner.fieldCount === 1 && !current.tooLong && isBlankLine(current)) return null;
-    if (this.header.reading.dependsOnRecords && !this.beginRow()) return null;
+    const { reading } = this.header;
+    if (reading.ignoresEmptyRows && current.isEmpty) return null;
+    if (reading.dependsOnRecords && !this.beginRow()) return null;
     current.textOffset = this.offset + scanner.start;
     current.offset = this.sourceOffset;
     current.line = line;
@@ -210,7 +212,7 @@ export class RecordExtractor<T> {
 }
 
 function newScanner({ delimiter, reading }: FeedHeader, wanted: readonly number[] | number): RecordScanner {
-  return new RecordScanner(delimiter, wanted, !reading.isStrict);
+  return new RecordScanner(delimiter, wanted, reading.syntax);
 }
 
 /** Tells a line of white space. A single empty field is a pair of quotes, and thus a record. */
@@ -286,6 +288,16 @@ class ScannedRecord implements ExtractedRecord {
   /** Whether the record could be split, into no more fields than the header has. */
   get isSplit(): boolean {
     return !this.tooLong && !this.misquoted && this.fieldCount <= this.header.fieldCount;
+  }
+
+  /** Whether all its cells are empty. */
+  get isEmpty(): boolean {
+    const { reading } = this.header;
+    // Most rows have a sku: their other fields need not be decoded.
+    if (this.tooLong || !reading.positions.every((position) => reading.isEmpty(this, position))) return false;
+    const fields = this.firstFields(Infinity);
+    const record = { field: (position: number) => fields[position] };
+    return fields.every((_, position) => reading.isEmpty(record, position));
   }
 
   get misquoted(): boolean {

@@ -8,9 +8,21 @@ export interface RecordCells {
 
 /** A rule of a format, with positions instead of headers. */
 export interface FillDown {
-  column: ProductColumn;
+  /** Null: the cell of a condition. */
+  column: ProductColumn | null;
   position: number;
   by: number;
+}
+
+/** Returns the text of a cell; undefined if the record has fewer fields. */
+export type CellAt = (record: RecordCells, position: number) => string | undefined;
+
+/** Makes the groups of rules: one for each `by`. */
+export function groupsOf(rules: readonly FillDown[], cellAt: CellAt): FilledGroup[] {
+  return [...new Set(rules.map(({ by }) => by))].map((by) => {
+    const ofGroup = rules.filter((rule) => rule.by === by);
+    return new FilledGroup(by, ofGroup, cellAt);
+  });
 }
 
 /** Cells that take the last value above them while another cell, `by`, stays the same. */
@@ -32,10 +44,10 @@ export class FilledGroup {
   constructor(
     readonly by: number,
     rules: readonly FillDown[],
-    private readonly cellAt: (record: RecordCells, position: number) => string | undefined,
+    private readonly cellAt: CellAt,
   ) {
     this.cells = rules.map(({ column, position }) => new FilledCell(column, position));
-    this.required = this.cells.filter(({ column }) => requiredColumns.includes(column));
+    this.required = this.cells.filter(({ column }) => column && requiredColumns.includes(column));
     const positions = [by, ...this.cells.map(({ position }) => position)];
     this.first = Math.min(...positions);
     this.last = Math.max(...positions);
@@ -89,7 +101,7 @@ export class FilledCell {
   last: string | undefined;
 
   constructor(
-    readonly column: ProductColumn,
+    readonly column: ProductColumn | null,
     readonly position: number,
   ) {}
 

@@ -1,5 +1,6 @@
 import type { Delimiter } from '../delimiter';
 import { isBlankRecord } from './header-names';
+import type { RecordSyntax } from './record-syntax';
 import { RecordScanner } from './scan-record';
 
 /** A record with the number of lines before it. */
@@ -8,13 +9,14 @@ export interface TableRecord {
   linesBefore: number;
 }
 
-/** Splits the first non-blank records of a loosely read text, each with the number of lines before it. */
+/** Splits the first non-blank records of a text, each with the number of lines before it. */
 export function firstRecords(
   text: Buffer,
   delimiter: Delimiter,
   recordsMax = firstRecordsMax,
+  syntax: RecordSyntax = 'loose',
 ): TableRecord[] {
-  const scanner = new RecordScanner(delimiter, Infinity, true);
+  const scanner = new RecordScanner(delimiter, Infinity, syntax);
   const records: TableRecord[] = [];
   let linesBefore = 0;
   scanner.next = 0;

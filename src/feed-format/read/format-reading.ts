@@ -1,12 +1,16 @@
 import { productColumns, requiredColumns, type ProductColumn } from '../columns';
 import { currencyOfSign } from '../currency-signs';
-import { FilledGroup, type FilledCell, type FillDown, type RecordCells } from './fill-down';
-import type { ColumnSource, FormatDefinition, ReadDefinition } from '../format-definition';
+import { cellTextOf, type CellText } from './cell-text';
+import { availabilityConverter } from './convert-availability';
+import { groupsOf, type FilledCell, type FilledGroup, type FillDown, type RecordCells } from './fill-down';
+import { isStandard, type ColumnSource, type FormatDefinition, type ReadDefinition } from '../format-definition';
 import type { Delimiter } from '../delimiter';
 import { isUnfilled } from '../report-columns';
 import { parsePrice, type ParsedPrice, type PriceNotation } from '../rows/parse-price';
 import { comparable, trimText } from '../text';
-import { availabilityConverter } from './convert-availability';
+import { withTextMarks } from '../text-marks';
+import { syntaxOf, type RecordSyntax } from './record-syntax';
+import { RowConditions, type RowCondition } from './row-conditions';
 
 export { comparable };
 
@@ -42,6 +46,7 @@ export interface ResolvedFormat {
   fillDown: readonly FillDown[];
   /** Positions of cells; a row has at least one of them. None: every record is a row. */
   ignoredWithout: readonly number[];
+  conditions: readonly RowCondition[];
 }
 
 /** Resolves headers to positions. `positionOf` returns undefined if the file has no such header. */
@@ -69,6 +74,11 @@ export function resolveFormat(
     sources,
     fillDown,
     ignoredWithout: positionsOf(definition.ignore_rows_without ?? []),
+    conditions: (definition.only_rows_where ?? []).flatMap(({ header, values, by }) => {
+      const [position] = positionsOf([header]);
+      const [byPosition] = by === undefined ? [] : positionsOf([by]);
+      return position === undefined ? [] : [{ position, by: byPosition, values: values.map(comparable) }];
+    }),
   };
 }
 
@@ -111,15 +121,6 @@ export const needsFirst = (column: ProductColumn, { columns, fill_down = [] }: F
 const isHeadless = (source: ResolvedSource, column: ProductColumn, definition: FormatDefinition) =>
   'positions' in source && !source.hasFirst && needsFirst(column, definition);
 
-/** Whether values are read by the specification: without a format, or by `standard`, under any name. */
-const isAsSpecified = (definition: ReadDefinition) =>
-  definition.strict === true ||
-  (Object.keys(definition).length === 1 &&
-    productColumns.every((name) => {
-      const { from, ...more } = definition.columns[name] ?? {};
-      return from?.length === 1 && from[0] === name && Object.keys(more).length === 0;
-    }));
-
 const noColumns: readonly ProductColumn[] = [];
 
 /** Reads the records of one file by its format. It keeps values that are filled down: records must come in their order. */
@@ -135,9 +136,13 @@ export class FormatReading {
   /** How prices are written. */
   readonly priceNotation: PriceNotation;
   private readonly cells: Partial<Record<ProductColumn, CellReader>> = {};
-  private readonly nullWords: ReadonlySet<string>;
+  private readonly cellText: CellText | undefined;
+  private readonly skuPositions: readonly number[];
   private readonly groups: FilledGroup[];
   private readonly fills: FilledCell[];
+  private readonly conditions: RowConditions;
+  /** How the records are split. */
+  readonly syntax: RecordSyntax;
 
   /** @param codes - position of the codes, in a file of rejects */
   constructor(
@@ -147,15 +152,19 @@ export class FormatReading {
     const { definition, sources, fillDown, ignoredWithout } = format;
     this.priceNotation = {
       hasDecimalComma: definition.decimal_separator === ',',
-      hasSigns: !isAsSpecified(definition),
+      hasSigns: !definition.strict && !isStandard(definition),
     };
-    this.nullWords = new Set((definition.null_values ?? []).map(trimText));
-    this.groups = [...new Set(fillDown.map(({ by }) => by))].map((by) => {
-      const rules = fillDown.filter((rule) => rule.by === by);
-      return new FilledGroup(by, rules, this.cellAt);
-    });
+    this.syntax = syntaxOf(definition);
+    this.cellText = cellTextOf(definition);
+    this.skuPositions = sources.sku && 'positions' in sources.sku ? sources.sku.positions : [];
+    this.conditions = new RowConditions(format.conditions, this.cellAt);
+    this.groups = [...groupsOf(fillDown, this.cellAt), ...this.conditions.groups];
     this.fills = this.groups.flatMap(({ cells }) => cells);
-    const used = new Set([...ignoredWithout, ...this.groups.map(({ by }) => by)]);
+    const used = new Set([
+      ...ignoredWithout,
+      ...this.groups.map(({ by }) => by),
+      ...this.conditions.positions,
+    ]);
     if (codes !== undefined) used.add(codes);
     for (const [column, source] of Object.entries(sources) as [ProductColumn, ResolvedSource][]) {
       this.cells[column] = this.converted(column, this.readerOf(column, source));
@@ -171,7 +180,12 @@ export class FormatReading {
 
   /** Whether the file is read without a format, by the specification. */
   get isStrict(): boolean {
-    return this.format.definition.strict === true;
+    return this.syntax === 'strict';
+  }
+
+  /** Whether a record of empty cells is no row. */
+  get ignoresEmptyRows(): boolean {
+    return this.syntax === 'padded' || this.syntax === 'unquoted';
   }
 
   /** Whether a record depends on previous ones: an equal record may have other values. */
@@ -181,7 +195,7 @@ export class FormatReading {
 
   /** Whether `begin` is needed: it fills down, or recognizes records that are no rows. */
   get dependsOnRecords(): boolean {
-    return this.fillsDown || this.format.ignoredWithout.length > 0;
+    return this.fillsDown || this.format.ignoredWithout.length > 0 || this.conditions.positions.length > 0;
   }
 
   /** Rules that determine the values of a record, besides the record: for its digest. */
@@ -200,9 +214,20 @@ export class FormatReading {
       if (this.codes !== undefined) group.end(isUnfilled(record.field(this.codes) ?? ''));
       group.begin(record);
     }
+    if (!this.conditions.begin(record)) return false;
     const { ignoredWithout } = this.format;
     if (ignoredWithout.length === 0) return true;
-    return ignoredWithout.some((position) => trimText(this.cellAt(record, position) ?? '') !== '');
+    return ignoredWithout.some((position) => !this.isEmpty(record, position));
+  }
+
+  /** Tells whether a cell is empty, or has a null word. */
+  isEmpty(record: RecordCells, position: number): boolean {
+    return trimText(this.cellAt(record, position) ?? '') === '';
+  }
+
+  /** Position of a cell that decides whether the current record is a row, but whose value is unknown; undefined: none. */
+  get undecided(): number | undefined {
+    return this.conditions.undecided;
   }
 
   /** Begins a record that cannot be split. @param fields - the first `filledWidth` fields; none if they are unknown */
@@ -224,11 +249,17 @@ export class FormatReading {
     );
   }
 
-  /** Lists the cells of the current record that took the value above them. */
+  /** Lists the cells of the current record that took the value above them, as they are written in the file. */
   filledCells(): { position: number; text: string }[] {
     return this.fills.flatMap(({ position, current, isFilled }) =>
-      isFilled ? [{ position, text: current! }] : [],
+      isFilled ? [{ position, text: this.written(current!, position) }] : [],
     );
+  }
+
+  /** Returns a text as it is written in a cell, with the marks of the format. */
+  written(text: string, position: number): string {
+    const { text_marks } = this.format.definition;
+    return text_marks === undefined ? text : withTextMarks(text, this.skuPositions.includes(position));
   }
 
   /** Returns the text of a column, for its cleaning; undefined if the record has none. */
@@ -253,13 +284,17 @@ export class FormatReading {
     const isFilled = this.fills.some(({ column }) => column === 'sku');
     if (!source || !('positions' in source) || source.positions.length > 1 || isFilled) return undefined;
     const [first] = source.positions as [number];
-    return Array.from({ length: excess + 1 }, (_, shift) => this.cellAt(record, first + shift));
+    return Array.from({ length: excess + 1 }, (_, shift) => this.cellAt(record, first + shift, true));
   }
 
-  /** Returns a cell; an empty text for a null word. */
-  private readonly cellAt = (record: RecordCells, position: number): string | undefined => {
+  /** Returns the text of a cell, without marks; an empty text for a null word. */
+  readonly cellAt = (
+    record: RecordCells,
+    position: number,
+    isSku = this.skuPositions.includes(position),
+  ): string | undefined => {
     const text = record.field(position);
-    return text !== undefined && this.nullWords.size > 0 && this.nullWords.has(trimText(text)) ? '' : text;
+    return text === undefined || this.cellText === undefined ? text : this.cellText(text, isSku);
   };
 
   private readerOf(column: ProductColumn, source: ResolvedSource): CellReader {
@@ -269,7 +304,7 @@ export class FormatReading {
     const [first] = positions as [number];
     const firstCell: CellReader = fill
       ? () => fill.current
-      : this.nullWords.size > 0
+      : this.cellText
         ? (record) => this.cellAt(record, first)
         : (record) => record.field(first);
     if (unless.length > 0) {

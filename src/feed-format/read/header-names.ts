@@ -1,6 +1,7 @@
-import { CsvError, parse, type Options } from 'csv-parse/sync';
 import { delimiters, type Delimiter } from '../delimiter';
 import { trimText } from '../text';
+import type { RecordSyntax } from './record-syntax';
+import { RecordScanner } from './scan-record';
 
 /** Maximum size of the header row, which is in memory while an upload is checked. */
 export const headerRowBytes = 256 * 1024;
@@ -13,9 +14,6 @@ export const recordOptions = {
   skip_empty_lines: true,
 };
 
-/** The same for any other file: a line may end in CR alone, and blanks may follow a closing quote. */
-export const looseRecordOptions = { ...recordOptions, record_delimiter: ['\r\n', '\n', '\r'], rtrim: true };
-
 /** Tells a record of blank fields, which is neither a row nor the header. */
 export function isBlankRecord(fields: readonly string[]): boolean {
   return fields.every((field) => trimText(field) === '');
@@ -23,7 +21,7 @@ export function isBlankRecord(fields: readonly string[]): boolean {
 
 interface HeaderRow {
   delimiter: Delimiter;
-  isStrict: boolean;
+  syntax: RecordSyntax;
   /** Maximum end of the row. */
   bytesMax?: number;
 }
@@ -34,38 +32,27 @@ interface HeaderRow {
  */
 export function headerNames(
   text: Buffer,
-  { delimiter, isStrict, bytesMax = headerRowBytes }: HeaderRow,
+  { delimiter, syntax, bytesMax = headerRowBytes }: HeaderRow,
 ): string[] | undefined {
-  const rules = isStrict ? recordOptions : looseRecordOptions;
-  const options = { delimiter, info: true, skip_records_with_empty_values: true, to: 1 };
-  // Cells are trimmed before the check for a blank record.
-  const found = firstOf(text, { ...rules, ...options, cast: trimText });
-  return found && found.info.bytes <= bytesMax ? found.record : undefined;
-}
-
-type ParsedRecord = { record: string[]; info: { bytes: number } };
-
-function firstOf(text: Buffer, options: Options): ParsedRecord | undefined {
-  try {
-    const [first] = parse(text, options) as unknown as ParsedRecord[];
-    return first;
-  } catch (error) {
-    const isTailed = error instanceof CsvError && error.code === 'CSV_NON_TRIMABLE_CHAR_AFTER_CLOSING_QUOTE';
-    // Otherwise, a quote is not closed.
-    if (!isTailed) return undefined;
-    // With text after it, a closing quote is a character; without `rtrim`, also with blanks after it.
-    const cast = (name: string) => trimText(name.replace(quotedName, '$1'));
-    return firstOf(text, { ...options, rtrim: false, cast });
+  const scanner = new RecordScanner(delimiter, Infinity, syntax);
+  let start = 0;
+  while (start < text.length && start <= bytesMax) {
+    scanner.begin(start);
+    if (scanner.scan(text, true) === 'unclosed') return undefined;
+    const names = Array.from({ length: scanner.fieldCount }, (_, position) =>
+      trimText(scanner.field(position)!),
+    );
+    if (!isBlankRecord(names)) return scanner.next <= bytesMax ? names : undefined;
+    start = scanner.next;
   }
+  return undefined;
 }
-
-const quotedName = /^"([^"]*)"[ \t]+$/;
 
 /** Guesses the names of an invalid header row, by the delimiter that yields the most columns. */
 export function guessHeaderNames(text: Buffer): { delimiter: Delimiter; names: string[] } | undefined {
   return delimiters
     .flatMap((delimiter) => {
-      const names = headerNames(text, { delimiter, isStrict: true });
+      const names = headerNames(text, { delimiter, syntax: 'strict' });
       return names ? [{ delimiter, names }] : [];
     })
     .sort((a, b) => b.names.length - a.names.length)[0];

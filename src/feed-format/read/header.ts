@@ -15,6 +15,7 @@ import {
   type ResolvedFormat,
 } from './format-reading';
 import { headerNames, headerRowBytes } from './header-names';
+import { syntaxOf } from './record-syntax';
 import { lineEndLength } from './scan-record';
 
 export interface FeedHeader {
@@ -53,6 +54,7 @@ export function readHeader(
   mode: LoadMode = 'upsert',
 ): NamedHeader | HeaderProblem {
   const { strict: isStrict = false } = definition;
+  const syntax = syntaxOf(definition);
   const preamble = isStrict ? noPreamble : measurePreamble(text, definition.skip_lines ?? 0);
   const rest = text.subarray(preamble.bytes);
   const bytesMax = headerRowBytes - preamble.bytes;
@@ -61,7 +63,7 @@ export function readHeader(
   const tried: readonly Delimiter[] = definition.delimiter ? [definition.delimiter as Delimiter] : guessed;
   const candidates = tried.map((delimiter) => ({
     delimiter,
-    names: headerNames(rest, { delimiter, isStrict, bytesMax }),
+    names: headerNames(rest, { delimiter, syntax, bytesMax }),
   }));
   // Rejects of a file without header row have one with positions as names.
   if (!hasHeader && codesPosition(candidates[0]!.names ?? []) === undefined)
@@ -84,9 +86,12 @@ export function readHeader(
   }
   const header = withColumns(found.names, definition, { delimiter: found.delimiter, preamble });
   if ('problem' in header || isStrict) return header;
-  const rows = firstRecords(rest.subarray(0, headerRowBytes), found.delimiter).slice(1);
+  const rows = firstRecordsOf(rest, found.delimiter, definition).slice(1);
   return { ...header, endsWithDelimiter: endWithDelimiter(rows, header.fieldCount) };
 }
+
+const firstRecordsOf = (rest: Buffer, delimiter: Delimiter, definition: ReadDefinition) =>
+  firstRecords(rest.subarray(0, headerRowBytes), delimiter, undefined, syntaxOf(definition));
 
 const noPreamble: Preamble = { lines: 0, bytes: 0 };
 
@@ -127,7 +132,7 @@ function withoutHeaderRow(
   const place = { delimiter, preamble, hasHeaderRow: false };
   const reading = new FormatReading(resolveFormat(definition, place, (name) => Number(name) - 1));
   const wanted = (reading.positions.at(-1) ?? -1) + 1;
-  const records = firstRecords(rest.subarray(0, headerRowBytes), delimiter);
+  const records = firstRecordsOf(rest, delimiter, definition);
   const fieldCount = Math.max(definition.fields ?? usualWidth(records), wanted);
   return {
     delimiter,

@@ -1,4 +1,6 @@
+import { recordBytes } from '../columns';
 import type { Delimiter } from '../delimiter';
+import type { RecordSyntax } from './record-syntax';
 
 /** Bytes of UTF-8, or code units of UTF-16: separators are one unit in both. */
 type Units = Uint8Array | Uint16Array;
@@ -11,20 +13,23 @@ type Scan = 'complete' | 'incomplete' | 'unclosed';
 /** Thrown for a text that ends within quotes. */
 export class UnclosedQuote extends Error {}
 
-const quote = 0x22;
+const quoteUnit = 0x22;
 const lineFeed = 0x0a;
 const carriageReturn = 0x0d;
 const space = 0x20;
 const tab = 0x09;
 
 /** Position of the scan in a field. */
-type Mode = 'start' | 'unquoted' | 'quoted';
+type Mode = 'start' | 'padding' | 'unquoted' | 'quoted';
 
 /** Quoting of a field; a number, because it is stored with the borders of the field. */
 const plain = 0;
 const doubledQuotes = 1;
 /** Text follows the closing quote. */
 const tail = 2;
+
+/** Maximum end of a field with blanks before its quote, in the record: beyond it, units of a record may be discarded. */
+const paddedFieldMax = recordBytes - 8;
 
 /** Numbers per field: start and end, relative to the record, and quoting. */
 const numbersPerField = 3;
@@ -48,13 +53,18 @@ export function lineEndLength(units: Units, at: number, isLoose: boolean, isEnd:
 }
 
 /**
- * Finds the borders of a record and its fields, as csv-parse does with `recordOptions`. In loose reading, lines may also end in CR
- * alone, and blanks may follow a closing quote.
+ * Finds the borders of a record and its fields; in strict syntax, as csv-parse does with `recordOptions`.
  * It takes a fifth of the parser's time or less, and decodes fields on demand. An incomplete scan resumes with more units. One
  * scanner is reused for all records.
  */
 export class RecordScanner<Kind extends Units = Buffer> {
   private readonly delimiter: number;
+  /** The quote; -1 if it is a character. */
+  private readonly quote: number;
+  /** Whether blanks may precede a quote. */
+  private readonly isPadded: boolean;
+  /** Whether lines may also end in CR alone, and blanks may follow a closing quote. */
+  readonly isLoose: boolean;
   /** Absent: the first `wantedMax`. */
   private readonly wanted: readonly number[] | undefined;
   private readonly wantedMax: number;
@@ -65,6 +75,9 @@ export class RecordScanner<Kind extends Units = Buffer> {
   /** Position of the scan and start of the current field, relative to the record. */
   private offset = 0;
   private fieldOffset = 0;
+  /** Opening quote of the current field, relative to the record, and the number of line breaks before it. */
+  private quoteOffset = 0;
+  private breaksBeforeQuote = 0;
   private mode: Mode = 'start';
   private quoting = plain;
   /** Position of the next wanted field; -1 after the last one. */
@@ -76,7 +89,7 @@ export class RecordScanner<Kind extends Units = Buffer> {
   /** End of the last record, line end included. */
   next = 0;
   fieldCount = 0;
-  /** Line ends within the record: LF and CRLF, in loose reading CR too. */
+  /** Line ends within the record: LF and CRLF, and CR alone if that ends lines. */
   lineBreaks = 0;
   /** Whether text follows a closing quote. */
   misquoted = false;
@@ -88,10 +101,13 @@ export class RecordScanner<Kind extends Units = Buffer> {
   constructor(
     delimiter: Delimiter,
     wanted: readonly number[] | number,
-    readonly isLoose: boolean,
+    syntax: RecordSyntax,
     private readonly decode: Decode<Kind> = decodeBuffer as unknown as Decode<Kind>,
   ) {
     this.delimiter = delimiter.charCodeAt(0);
+    this.quote = syntax === 'unquoted' ? -1 : quoteUnit;
+    this.isPadded = syntax === 'padded';
+    this.isLoose = syntax !== 'strict';
     this.wanted = typeof wanted === 'number' ? undefined : wanted;
     this.wantedMax = typeof wanted === 'number' ? wanted : wanted.length;
     this.borders = new Float64Array(Math.min(this.wantedMax, 64) * numbersPerField);
@@ -122,7 +138,7 @@ export class RecordScanner<Kind extends Units = Buffer> {
    * @param isEnd - whether the units are the last of the feed
    */
   scan(units: Kind, isEnd: boolean): Scan {
-    const { delimiter, isLoose, start } = this;
+    const { delimiter, quote, isLoose, start } = this;
     const length = units.length;
     this.units = units;
     let at = start + this.offset;
@@ -135,14 +151,27 @@ export class RecordScanner<Kind extends Units = Buffer> {
         if (at === length && !isEnd) return this.pause(at, at, mode, plain, seen);
         fieldStart = at;
         quoting = plain;
+        mode = this.isPadded ? 'padding' : 'unquoted';
         if (units[at] === quote) {
           mode = 'quoted';
-          at++;
-        } else mode = 'unquoted';
+          this.openQuote(at++);
+        }
+      }
+      if (mode === 'padding') {
+        while (at < length && isBlank(units[at]!, delimiter)) at++;
+        if (at === length && !isEnd) return this.pause(at, fieldStart, mode, plain, seen);
+        mode = 'unquoted';
+        if (units[at] === quote) {
+          mode = 'quoted';
+          this.openQuote(at++);
+        }
       }
       if (mode === 'quoted') {
+        const opening = start + this.quoteOffset;
+        const isPadded = opening > fieldStart;
+        const last = isPadded ? start + paddedFieldMax : Infinity;
         let closing = -1;
-        while (closing === -1) {
+        while (closing === -1 && at <= last) {
           while (at < length && (unit = units[at]!) !== quote) {
             if (unit === lineFeed) this.lineBreaks++;
             else if (unit === carriageReturn && isLoose) {
@@ -153,6 +182,7 @@ export class RecordScanner<Kind extends Units = Buffer> {
             seen |= unit;
             at++;
           }
+          if (at > last || (at === length && isEnd && isPadded)) break;
           if (at === length && isEnd) return 'unclosed';
           if (at + 1 >= length && !isEnd) return this.pause(at, fieldStart, mode, quoting, seen);
           if (units[at + 1] === quote) {
@@ -160,28 +190,37 @@ export class RecordScanner<Kind extends Units = Buffer> {
             at += 2;
           } else closing = at;
         }
-        let follows = closing + 1;
-        while (isLoose && follows < length && isBlank(units[follows]!, delimiter)) follows++;
-        if (follows === length && !isEnd) return this.pause(closing, fieldStart, mode, quoting, seen);
-        if (units[follows] === delimiter) {
-          this.addField(fieldStart + 1, closing, quoting);
-          at = follows + 1;
-          mode = 'start';
-          continue;
+        if (closing !== -1) {
+          let follows = closing + 1;
+          while (isLoose && follows < length && isBlank(units[follows]!, delimiter)) follows++;
+          if (follows === length && !isEnd) return this.pause(closing, fieldStart, mode, quoting, seen);
+          if (units[follows] === delimiter) {
+            this.addField(opening + 1, closing, quoting);
+            at = follows + 1;
+            mode = 'start';
+            continue;
+          }
+          const lineEnd = lineEndLength(units, follows, isLoose, isEnd);
+          if (lineEnd > 0 || follows === length) {
+            this.addField(opening + 1, closing, quoting);
+            return this.endRecord(follows, follows + lineEnd, seen);
+          }
+          if (units[follows] === carriageReturn && follows + 1 === length && !isEnd) {
+            return this.pause(closing, fieldStart, mode, quoting, seen);
+          }
         }
-        const lineEnd = lineEndLength(units, follows, isLoose, isEnd);
-        if (lineEnd > 0 || follows === length) {
-          this.addField(fieldStart + 1, closing, quoting);
-          return this.endRecord(follows, follows + lineEnd, seen);
-        }
-        if (units[follows] === carriageReturn && follows + 1 === length && !isEnd) {
-          return this.pause(closing, fieldStart, mode, quoting, seen);
-        }
-        // The rest of the field is read as unquoted.
-        this.misquoted = true;
-        quoting = tail;
-        at = closing + 1;
         mode = 'unquoted';
+        if (isPadded) {
+          // The quote is a character.
+          this.lineBreaks = this.breaksBeforeQuote;
+          quoting = plain;
+          at = opening + 1;
+        } else {
+          // The rest of the field is read as unquoted.
+          this.misquoted = true;
+          quoting = tail;
+          at = closing + 1;
+        }
       }
       while (
         at < length &&
@@ -207,6 +246,11 @@ export class RecordScanner<Kind extends Units = Buffer> {
       // This CR ends no line.
       at++;
     }
+  }
+
+  private openQuote(at: number): void {
+    this.quoteOffset = at - this.start;
+    this.breaksBeforeQuote = this.lineBreaks;
   }
 
   /** Returns the units of the last record, without the line end. */

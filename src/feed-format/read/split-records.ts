@@ -1,5 +1,6 @@
 import type { Delimiter } from '../delimiter';
 import { trimText } from '../text';
+import type { RecordSyntax } from './record-syntax';
 import { RecordScanner, UnclosedQuote } from './scan-record';
 
 /** Initial capacity for the incomplete record, in units. */
@@ -17,13 +18,12 @@ export class RecordSplitter {
   private units = new Uint16Array(unitsAtFirst);
   private isWithinRecord = false;
 
-  /** @param isLoose - as for a feed with a format: lines also end in CR alone, and blanks may follow a closing quote */
   constructor(
     readonly delimiter: Delimiter,
-    isLoose: boolean,
+    syntax: RecordSyntax,
   ) {
     const decode = (_: Uint16Array, from: number, to: number) => this.text.slice(from, to);
-    this.scanner = new RecordScanner(delimiter, Infinity, isLoose, decode);
+    this.scanner = new RecordScanner(delimiter, Infinity, syntax, decode);
   }
 
   /** Returns the cells of the records that this chunk completes. @throws UnclosedQuote at the end of the text */

@@ -55,6 +55,16 @@ export function transformRecord(
     return unreadable(record, { code: 'too_many_fields', columnNumber: header.fieldCount + 1 });
   }
 
+  const { undecided } = header.reading;
+  if (undecided !== undefined) {
+    const fault = {
+      code: 'incomplete_group',
+      columnNumber: undecided + 1,
+      message: undecidedMessage,
+    } as const;
+    return { issues: [rowIssue(record, cleanCell(record, header, 'sku'), fault)] };
+  }
+
   const values = cleanValues(record, header);
   const faults: FieldFault[] = [];
   const { missing } = header.reading;
@@ -75,6 +85,9 @@ export function transformRecord(
   return isLoadable ? { values: values as LoadableValues, issues } : { issues };
 }
 
+const undecidedMessage =
+  'The cell that decides whether the row is loaded (only_rows_where) is empty, and the first row of its group could not be read. Fill the cell, or correct the rows above.';
+
 /** Creates the issue of a cell, with its raw value. */
 function cellIssue(
   record: FeedRecord,
@@ -87,9 +100,18 @@ function cellIssue(
   const columnNumber = position === undefined ? null : position + 1;
   const message =
     fault.code === 'invalid_price'
-      ? priceMessage(value ?? values.price!, reading.priceNotation)
+      ? priceMessage(priceText(record, reading, position) ?? values.price!, reading.priceNotation)
       : fault.message;
   return rowIssue(record, values.sku, { ...fault, columnNumber, value, message });
+}
+
+/** Returns the price as it is in the file, without text marks; undefined if it is in none of its cells. */
+function priceText(
+  record: FeedRecord,
+  reading: FeedHeader['reading'],
+  position: number | undefined,
+): string | undefined {
+  return position === undefined ? undefined : trimText(reading.cellAt(record, position) ?? '') || undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 import { clean } from '../clean-cell';
 import { columnFormat, productColumns, requiredIn, type ProductColumn } from '../columns';
 import type { ReadDefinition } from '../format-definition';
+import { cellTextOf } from '../read/cell-text';
 import { comparable, needsFirst, resolveFormat } from '../read/format-reading';
 import type { RowIssueCode } from '../issue-codes';
 import type { LoadMode } from '../load-options';
@@ -42,11 +43,10 @@ interface Reading {
  */
 export function faultyCells(codes: readonly string[], row: readonly string[], reading: Reading): number[] {
   const { columns, mode, definition, width } = reading;
-  const nullWords = new Set((definition.null_values ?? []).map(trimText));
-  const textOf = (position: number) => {
-    const text = trimText(row[position] ?? '');
-    return nullWords.has(text) ? '' : text;
-  };
+  const cellText = cellTextOf(definition) ?? ((text: string) => text);
+  const skuPositions = columns.sku ?? [];
+  const textOf = (position: number) =>
+    trimText(cellText(row[position] ?? '', skuPositions.includes(position)));
   const faulty = new Set<number>();
   const mark = (column: ProductColumn) => {
     const [first] = columns[column] ?? [];

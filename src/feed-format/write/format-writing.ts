@@ -1,11 +1,11 @@
-import { stringify } from 'csv-stringify/sync';
 import { clean } from '../clean-cell';
 import { productColumns, type ProductColumn } from '../columns';
 import { canEncode, encodeText } from './encode-text';
 import type { ColumnSource, ReadDefinition } from '../format-definition';
 import { markCharacter } from '../read/byte-order-mark';
-import { comparable, FormatReading, resolveFormat } from '../read/format-reading';
+import { comparable, FormatReading, headersOf, resolveFormat } from '../read/format-reading';
 import type { Delimiter } from '../delimiter';
+import { isWritable, recordText, type WrittenSyntax } from './record-text';
 
 /** Values of a product as texts, cleaned; null: none. */
 export type WrittenValues = Record<ProductColumn, string | null>;
@@ -27,32 +27,39 @@ const quantities: ReadonlyMap<string, string> = new Map([
 /**
  * Writes products as a file of a format, which reads it back with the same values.
  * A column is written under its first name; a join into its first column; of several words for an availability, the first one; a
- * quantity as 1 or 0.
- * Without a column for the currency, it follows the price. Records must be written in their order.
+ * quantity as 1 or 0; of the values of a condition, the first one. Without a column for the currency, it follows the price. Records must
+ * be written in their order.
  */
 export class FormatWriter {
   private readonly headers: string[] = [];
   private readonly positions: [column: ProductColumn, position: number][];
   /** Cells that keep the conditions of a quantity from holding. */
   private readonly fillers: [position: number, text: string][];
+  /** Cells that let a row be read. */
+  private readonly conditions: { position: number; text: string }[];
   private readonly fieldCount: number;
   /** Words of the format by standard words for an availability. */
   private readonly words: ReadonlyMap<string, string>;
   private readonly reading: FormatReading;
-  private readonly delimiter: Delimiter;
+  private readonly syntax: WrittenSyntax;
 
   constructor(private readonly definition: ReadDefinition) {
-    this.delimiter = (definition.delimiter ?? ',') as Delimiter;
+    const delimiter = (definition.delimiter ?? ',') as Delimiter;
+    this.syntax = { delimiter, quote: definition.quote };
     this.positions = productColumns.flatMap((column) => {
       const position = this.placeOf(definition.columns[column]);
       return position === undefined ? [] : [[column, position] as [ProductColumn, number]];
     });
     this.fillers = this.quantityFillers();
+    this.conditions = freeConditions(definition).map(({ header, values }) => ({
+      position: this.headers.push(header) - 1,
+      text: values[0]!,
+    }));
     const used = [
       ...this.positions.map(([, position]) => position),
       ...this.fillers.map(([position]) => position),
     ];
-    this.fieldCount = Math.max(-1, ...used) + 1;
+    this.fieldCount = Math.max(this.headers.length, ...used.map((position) => position + 1));
     const words = Object.entries(definition.availability ?? {}).map(
       ([partnerWord, standard]) => [standard, partnerWord] as const,
     );
@@ -60,7 +67,7 @@ export class FormatWriter {
     this.words = new Map(words.reverse());
     const names = this.headers.map(comparable);
     const hasHeaderRow = definition.header !== false;
-    const place = { delimiter: this.delimiter, preamble: { lines: 0, bytes: 0 }, hasHeaderRow };
+    const place = { delimiter, preamble: { lines: 0, bytes: 0 }, hasHeaderRow };
     const resolved = resolveFormat(definition, place, (header) => {
       if (!hasHeaderRow) return Number(header) - 1;
       const position = names.indexOf(comparable(header));
@@ -82,10 +89,13 @@ export class FormatWriter {
   checkedCells(values: WrittenValues): string[] | UnwritableValue {
     const cells = this.cells(values);
     const { encoding } = this.definition;
-    const foreign = this.positions.find(
-      ([, position]) => !canEncode(cells[position]! + (this.headers[position] ?? ''), encoding),
-    );
-    if (foreign) return new UnwritableValue(foreign[0], `has characters that ${encoding} does not have`);
+    const faulty = (isFaulty: (text: string) => boolean) =>
+      this.positions.find(([, position]) => [cells[position]!, this.headers[position] ?? ''].some(isFaulty));
+    const [foreign] = faulty((text) => !canEncode(text, encoding)) ?? [];
+    if (foreign) return new UnwritableValue(foreign, `has characters that ${encoding} does not have`);
+    const [unquoted] = faulty((text) => !isWritable(text, this.syntax)) ?? [];
+    if (unquoted)
+      return new UnwritableValue(unquoted, 'has a delimiter or line break, and the format has no quotes');
     const record = { field: (position: number) => cells[position] };
     if (!this.reading.begin(record))
       return new UnwritableValue('sku', 'is in a row that the format leaves out');
@@ -102,7 +112,8 @@ export class FormatWriter {
     const cells = new Array<string>(this.fieldCount).fill('');
     if (values.availability !== null) for (const [position, text] of this.fillers) cells[position] = text;
     for (const [column, position] of this.positions) cells[position] = this.textOf(values, column) ?? '';
-    return cells;
+    for (const { position, text } of this.conditions) cells[position] = text;
+    return cells.map((text, position) => this.reading.written(text, position));
   }
 
   /** Formats and encodes records. */
@@ -156,8 +167,14 @@ export class FormatWriter {
     return known === -1 ? this.headers.push(header) - 1 : known;
   }
 
-  /** Formats records; quotes a line break of any kind. */
   private text(records: string[][]): string {
-    return stringify(records, { delimiter: this.delimiter, quoted_match: /[\r\n]/ });
+    return records.map((cells) => `${recordText(cells, this.syntax)}\n`).join('');
   }
+}
+
+/** Lists the conditions whose headers nothing else reads: a value in another column would change a product. */
+function freeConditions({ columns, fill_down = [], only_rows_where = [] }: ReadDefinition) {
+  const others = [...Object.values(columns).flatMap(headersOf), ...fill_down.map(({ by }) => by)];
+  const read = new Set(others.map(comparable));
+  return only_rows_where.filter(({ header }) => !read.has(comparable(header)));
 }

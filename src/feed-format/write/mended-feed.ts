@@ -1,7 +1,10 @@
 import type { components } from '../../../generated/openapi';
 import type { Delimiter } from '../delimiter';
+import type { ReadDefinition } from '../format-definition';
 import { isSuperseded, reportColumns } from '../report-columns';
 import { markCharacter, withoutMark } from '../read/byte-order-mark';
+import { isWritable, recordText } from './record-text';
+import { syntaxOf } from '../read/record-syntax';
 import { RecordSplitter } from '../read/split-records';
 
 /** The beginning of a file of rejects. */
@@ -26,8 +29,8 @@ export class RejectsReader {
   private splitter: RecordSplitter | undefined;
   private skippedLines = 0;
 
-  /** @param formatName - the format of the feed; null: none */
-  constructor(private readonly formatName: string | null) {}
+  /** @param definition - how the feed was read */
+  constructor(private readonly definition: ReadDefinition) {}
 
   /** Returns the rows that this chunk completes. @throws NotRejects; UnclosedQuote at the end */
   read(piece: string, isEnd: boolean): string[][] {
@@ -46,7 +49,7 @@ export class RejectsReader {
       return [];
     }
     this.skippedLines = blank.split(/\r\n|\r|\n/).length - 1;
-    this.splitter = new RecordSplitter(delimiter as Delimiter, this.formatName !== null);
+    this.splitter = new RecordSplitter(delimiter as Delimiter, syntaxOf(this.definition));
     return this.splitter.split(text, isEnd);
   }
 
@@ -67,26 +70,41 @@ const openingPattern = /^([\r\n]*)"?_line"?([,;\t|])/;
 /** Length of the first name with quotes and its delimiter. */
 const openingMax = 8;
 
+/** A corrected cell has a delimiter or line break, which its format cannot express: it has no quotes. */
+export class UnwritableCell extends Error {
+  constructor(
+    readonly line: string,
+    readonly header: string,
+  ) {
+    super(
+      `The cell ${header} of line ${line} contains a delimiter or a line break, and the format has no quotes. Remove it.`,
+    );
+  }
+}
+
 /**
  * Formats corrected rows as a file that loads by the format of their feed, as UTF-8: a byte order mark overrides the encoding of a
  * format. A row that a later one of its sku had superseded is loaded, because it was corrected.
+ * @param quote - of the format
+ * @throws UnwritableCell
  */
-export function mendedFile({ delimiter, skippedLines, header }: RejectsHead, rows: string[][]): string {
+export function mendedFile(
+  { delimiter, skippedLines, header, generated }: RejectsHead,
+  rows: string[][],
+  { quote }: Pick<ReadDefinition, 'quote'>,
+): string {
+  const syntax = { delimiter, quote };
   const codes = reportColumns.indexOf('_codes');
   const records = rows.map((row) => {
     const cells = row.map((cell, at) => (at === codes && isSuperseded(cell) ? '' : cell));
     // Surplus cells that were emptied.
     while (cells.length > header.length && cells.at(-1) === '') cells.pop();
+    const unwritable = cells.findIndex((cell, at) => at >= generated && !isWritable(cell, syntax));
+    if (unwritable !== -1) throw new UnwritableCell(row[0]!, header[unwritable] ?? String(unwritable + 1));
     return cells;
   });
-  const lines = [header, ...records].map((cells) => `${recordText(cells, delimiter)}\n`);
+  const lines = [header, ...records].map((cells) => `${recordText(cells, syntax)}\n`);
   return `${markCharacter}${'\n'.repeat(skippedLines)}${lines.join('')}`;
-}
-
-/** Writes a record without its line end; a line break of any kind is within quotes. */
-export function recordText(cells: readonly string[], delimiter: string): string {
-  const needsQuotes = (cell: string) => /["\r\n]/.test(cell) || cell.includes(delimiter);
-  return cells.map((cell) => (needsQuotes(cell) ? `"${cell.replaceAll('"', '""')}"` : cell)).join(delimiter);
 }
 
 type Feed = components['schemas']['Feed'];

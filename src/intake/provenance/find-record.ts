@@ -1,4 +1,6 @@
 import { buffer } from 'node:stream/consumers';
+import { cellTextOf } from '../../feed-format/read/cell-text';
+import { syntaxOf } from '../../feed-format/read/record-syntax';
 import { RecordScanner } from '../../feed-format/read/scan-record';
 import { recordBytes } from '../../feed-format/columns';
 import { detectMark, markBytesMax } from '../../feed-format/read/byte-order-mark';
@@ -96,12 +98,12 @@ async function scanRecord(
   { definition, encoding }: { definition: ReadDefinition; encoding: Encoding },
 ): Promise<FoundRecord | undefined> {
   const decoder = new FileDecoder({ encoding }, true);
-  const scanner = new RecordScanner(delimiter, Infinity, !definition.strict);
+  const scanner = new RecordScanner(delimiter, Infinity, syntaxOf(definition));
   scanner.begin(0);
   let bytes = Buffer.alloc(0);
   let text = Buffer.alloc(0);
   const found = (): FoundRecord | undefined => {
-    if (isOneCell(definition) && !names(scanner, sku)) return undefined;
+    if (isOneCell(definition) && !names(scanner, sku, definition)) return undefined;
     const record = scanner.record();
     const end = sourceEndOf(decoder.offsets, record.length, scanner.next - record.length);
     return { bytes: bytes.subarray(0, end), text: record.toString(), encoding };
@@ -143,9 +145,10 @@ async function* between(head: Buffer, rest: AsyncIterable<Buffer>, start: number
 }
 
 /** Tells whether a cell of the record is the sku. */
-function names(record: RecordScanner, sku: string | null): boolean {
+function names(record: RecordScanner, sku: string | null, definition: ReadDefinition): boolean {
+  const cellText = cellTextOf(definition) ?? ((text: string) => text);
   for (let position = 0; position < record.fieldCount; position++) {
-    if (trimText(record.field(position)!) === sku) return true;
+    if (trimText(cellText(record.field(position)!, true)) === sku) return true;
   }
   return false;
 }

@@ -34,7 +34,7 @@ export function* headerIssues(
  */
 export function reportedNames({ delimiter, reading }: FeedHeader, text: string): string[] {
   if (!hasOurNames(reading.format.definition)) return [];
-  const names = headerNames(Buffer.from(text), { delimiter, isStrict: reading.isStrict }) ?? [];
+  const names = headerNames(Buffer.from(text), { delimiter, syntax: reading.syntax }) ?? [];
   return names.map((name, position) => (reading.positions.includes(position) ? '' : name));
 }
 

@@ -1,9 +1,9 @@
-import { stringify } from 'csv-stringify/sync';
 import { encode } from 'iconv-lite';
 import type { OpenFeed } from '../etl/raw-file';
 import { markCharacter } from '../../feed-format/read/byte-order-mark';
 import type { FeedRecord } from '../../feed-format/read/extract';
 import type { FeedHeader } from '../../feed-format/read/header';
+import { recordText, type WrittenSyntax } from '../../feed-format/write/record-text';
 
 /*
  * The rejects of a feed are a file of the same format: with the lines before the header row, and in its encoding. Without a header
@@ -21,16 +21,22 @@ export function positionNames({ fieldCount, delimiter }: FeedHeader): string {
   return Array.from({ length: fieldCount }, (_, position) => position + 1).join(delimiter);
 }
 
+/** Returns how records of a file are written. */
+export const writtenSyntaxOf = ({ delimiter, reading }: FeedHeader): WrittenSyntax => ({
+  delimiter,
+  quote: reading.format.definition.quote,
+});
+
 /** Returns the record as UTF-8 with the cells that were filled from above; its original bytes if there are none. */
 export function withFilledCells(
-  { header: { reading, delimiter } }: OpenFeed,
+  { header }: OpenFeed,
   record: FeedRecord & { readonly bytes: Buffer },
 ): Buffer {
-  const filled = record.misquoted ? [] : reading.filledCells();
+  const filled = record.misquoted ? [] : header.reading.filledCells();
   if (filled.length === 0) return record.bytes;
   const fields = record.firstFields(Infinity);
   for (const { position, text } of filled) fields[position] = text;
-  return Buffer.from(stringify([fields], { delimiter, eof: false, quoted_match: /[\r\n]/ }));
+  return Buffer.from(recordText(fields, writtenSyntaxOf(header)));
 }
 
 /** Encodes UTF-8 texts in the encoding of the file, with its byte order mark if it had one. */

@@ -1,14 +1,13 @@
 import { Readable } from 'node:stream';
-import { stringify } from 'csv-stringify/sync';
 import type { Database } from '../../base/db/database';
 import { beginTransaction } from '../../base/db/transaction';
 import { getFeedToRun } from '../queue/claims.repository';
 import type { ObjectStore } from '../../base/storage/object-store';
-import type { Delimiter } from '../../feed-format/delimiter';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
 import { stagedIssue } from '../etl/reject-staged';
 import { reportColumns } from '../../feed-format/report-columns';
-import { blankPreamble, inEncodingOf, positionNames, withFilledCells } from './rejects-file';
+import { recordText, type WrittenSyntax } from '../../feed-format/write/record-text';
+import { blankPreamble, inEncodingOf, positionNames, withFilledCells, writtenSyntaxOf } from './rejects-file';
 import { listSupersededRows } from '../etl/repeated-skus';
 import type { RowIssue } from '../../feed-format/rows/row-issues';
 import { FeedFailure } from '../etl/run-result';
@@ -90,9 +89,9 @@ async function* readRejects(
 ): AsyncGenerator<Buffer> {
   const { header, records } = file;
   const batch = new TextBatch();
+  const syntax = writtenSyntaxOf(header);
   batch.add(blankPreamble(file));
-  const addHeader = (text: string) =>
-    batch.add(`${reportCells([...reportColumns], header.delimiter)}${text}\n`);
+  const addHeader = (text: string) => batch.add(`${reportCells(reportColumns, syntax)}${text}\n`);
   if (!header.reading.format.hasHeaderRow) addHeader(positionNames(header));
   const rejects = records<Buffer>(
     (_place, text) => addHeader(text),
@@ -107,8 +106,8 @@ async function* readRejects(
         errors.push(stagedIssue(code, record, values.sku, null));
       }
       if (errors.length === 0) return null;
-      const cells = [record.line, joined(errors, 'code'), joined(errors, 'message')];
-      const report = Buffer.from(reportCells(cells, header.delimiter));
+      const cells = [String(record.line), joined(errors, 'code'), joined(errors, 'message')];
+      const report = Buffer.from(reportCells(cells, syntax));
       return batch.add(Buffer.concat([report, withFilledCells(file, record), lineEnd]));
     },
   );
@@ -129,10 +128,9 @@ function joined(issues: RowIssue[], key: 'code' | 'message'): string {
   return [...new Set(issues.map((issue) => issue[key]))].join(' ');
 }
 
-/** Formats the report columns, with formulas escaped for spreadsheets. */
-function reportCells(cells: (string | number)[], delimiter: Delimiter): string {
-  return stringify([cells], { delimiter, escape_formulas: true, eof: false }) + delimiter;
-}
+/** Formats the report columns, which precede those of the feed. */
+const reportCells = (cells: readonly string[], syntax: WrittenSyntax) =>
+  recordText(cells, syntax) + syntax.delimiter;
 
 /** Rows per block of 8 KiB. */
 const rowsPerBlock = 64 * 1024;

@@ -264,6 +264,33 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
         'string_nul',
       ],
       ['too many values', { ...minimal, null_values: Array(101).fill('x') }, '/null_values', 'too_long'],
+      ['an unknown quote', { ...minimal, quote: "'" }, '/quote', 'string_pattern_mismatch'],
+      ['an unknown treatment of marks', { ...minimal, text_marks: 'keep' }, '/text_marks', 'enum'],
+      ['no condition', { ...minimal, only_rows_where: [] }, '/only_rows_where', 'too_short'],
+      [
+        'a condition without values',
+        { ...minimal, only_rows_where: [{ header: 'Status', values: [] }] },
+        '/only_rows_where/0/values',
+        'too_short',
+      ],
+      [
+        'a second condition on a header',
+        {
+          ...minimal,
+          only_rows_where: [
+            { header: 'Status', values: ['a'] },
+            { header: 'status ', values: ['b'] },
+          ],
+        },
+        '/only_rows_where/1/header',
+        'repeated',
+      ],
+      [
+        'a value that is a null word',
+        { ...minimal, null_values: ['-'], only_rows_where: [{ header: 'Status', values: ['-'] }] },
+        '/only_rows_where/0/values/0',
+        'null_value',
+      ],
       ['a lone surrogate', { ...minimal, null_values: ['\ud800'] }, '/null_values/0', 'string_unicode'],
       [
         'too many words',

@@ -7,7 +7,7 @@ import { strictFormat } from '../../../src/feed-format/built-in-formats';
 import type { ReadDefinition } from '../../../src/feed-format/format-definition';
 import { readHeader } from '../../../src/feed-format/read/header';
 import type { LoadMode } from '../../../src/feed-format/load-options';
-import { recordText } from '../../../src/feed-format/write/mended-feed';
+import { recordText } from '../../../src/feed-format/write/record-text';
 import { casesFor } from '../../support/fuzz';
 
 const names = ['sku', 'Product_Name', 'size', 'price', 'currency', 'brand'];
@@ -30,7 +30,7 @@ const formats: Record<string, ReadDefinition> = {
 
 /** Reads a file of one row as a run does. @returns the codes of its errors, and the positions of the faulty cells */
 async function issuesOf(row: string[], mode: LoadMode, definition: ReadDefinition) {
-  const bytes = Buffer.from(`${names.join()}\n${recordText(row, ',')}\n`);
+  const bytes = Buffer.from(`${names.join()}\n${recordText(row, { delimiter: ',' })}\n`);
   const header = readHeader(bytes, definition, mode);
   if ('problem' in header) throw new Error(header.problem);
   const extractor = new RecordExtractor(

@@ -23,7 +23,13 @@ describe('definitionFaults', () => {
     ['one header for two columns', { columns: { sku, product_name: sku } }],
     [
       'values of other shapes, which the schema reports',
-      { columns: { sku: [], price: null, brand: 3 }, fill_down: 'x', availability: [], header: 'no' },
+      {
+        columns: { sku: [], price: null, brand: 3 },
+        fill_down: 'x',
+        availability: [],
+        header: 'no',
+        only_rows_where: [{ values: [null, null] }, { values: 'x' }, 3],
+      },
     ],
     ['a column that the schema refuses', { columns: { sku, color: {} } }],
     ...[null, 1, 'text', [], undefined].map((value) => [`the body ${JSON.stringify(value)}`, value] as const),
@@ -63,12 +69,14 @@ describe('definitionFaults', () => {
         columns: { sku, brand: { join: ['a'], with: '' } },
         fill_down: [{ column: 'brand', by: 'a' }],
         ignore_rows_without: ['a'],
+        only_rows_where: [{ header: 'a', values: ['x'] }],
       },
       [
         'columns.sku.from: not_without_header',
         'columns.brand.join: not_without_header',
         'fill_down: not_without_header',
         'ignore_rows_without: not_without_header',
+        'only_rows_where: not_without_header',
       ],
     ],
     [
@@ -112,11 +120,14 @@ describe('definitionFaults', () => {
         columns: { sku: { from: ['a', ' '] } },
         fill_down: [{ column: 'sku', by: '\u00a0' }],
         ignore_rows_without: ['\t'],
+        only_rows_where: [{ header: ' ', values: [''], by: '\n' }],
       },
       [
         'columns.sku.from.1: string_blank',
         'ignore_rows_without.0: string_blank',
         'fill_down.0.by: string_blank',
+        'only_rows_where.0.header: string_blank',
+        'only_rows_where.0.by: string_blank',
       ],
     ],
     [
@@ -135,6 +146,23 @@ describe('definitionFaults', () => {
       'words that are alike',
       { columns: { sku }, availability: { Ja: 'in_stock', ' JA\u00a0': 'sold_out', '': 'in_stock' } },
       ['availability. JA\u00a0: repeated', 'availability.: string_blank'],
+    ],
+    [
+      'two conditions on one header, values that are alike, and a value that is a null word',
+      {
+        columns: { sku },
+        null_values: ['-'],
+        only_rows_where: [
+          { header: 'Status', values: ['Ja', ' ja', '', '\u00a0'] },
+          { header: ' STATUS ', values: ['-'], by: 'Nr' },
+        ],
+      },
+      [
+        'only_rows_where.0.values.1: repeated',
+        'only_rows_where.0.values.3: repeated',
+        'only_rows_where.1.header: repeated',
+        'only_rows_where.1.values.0: null_value',
+      ],
     ],
     [
       'NUL characters',

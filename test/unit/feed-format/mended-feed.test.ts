@@ -1,9 +1,19 @@
 import fc from 'fast-check';
-import { mendedFile, NotRejects, RejectsReader } from '../../../src/feed-format/write/mended-feed';
+import { findBuiltInFormat, strictFormat } from '../../../src/feed-format/built-in-formats';
+import type { ReadDefinition } from '../../../src/feed-format/format-definition';
+import {
+  mendedFile,
+  NotRejects,
+  RejectsReader,
+  UnwritableCell,
+} from '../../../src/feed-format/write/mended-feed';
 import { casesFor } from '../../support/fuzz';
 
-function read(text: string, pieceLength = Infinity, formatName: string | null = 'f') {
-  const reader = new RejectsReader(formatName);
+const standard = findBuiltInFormat('standard')!.definition;
+const unquoted: ReadDefinition = { ...standard, quote: 'none' };
+
+function read(text: string, pieceLength = Infinity, definition: ReadDefinition = standard) {
+  const reader = new RejectsReader(definition);
   const rows: string[][] = [];
   for (let at = 0; at < text.length; at += Math.min(pieceLength, text.length))
     rows.push(...reader.read(text.slice(at, at + pieceLength), false));
@@ -22,17 +32,35 @@ describe('mendedFile', () => {
       skippedLines: fc.integer({ min: 0, max: 3 }),
       rows: fc.array(fc.array(cell, { minLength: 2, maxLength: 2 })),
       pieceLength: fc.integer({ min: 1, max: 9 }),
-      formatName: fc.constantFrom('f', null),
+      definition: fc.constantFrom(standard, { ...standard, skip_lines: 1 }, strictFormat, unquoted),
     });
     fc.assert(
-      fc.property(file, ({ delimiter, skippedLines, rows, pieceLength, formatName }) => {
+      fc.property(file, ({ delimiter, skippedLines, rows, pieceLength, definition }) => {
         const header = ['_line', '_codes', '_messages', 'sku', 'name'];
         const head = { delimiter, skippedLines, header, generated: 3 };
         const full = rows.map((cells, at) => [String(at + 2), 'invalid_price', 'Why.', ...cells]);
 
-        expect(read(mendedFile(head, full), pieceLength, formatName)).toEqual({ head, rows: full });
+        const isWritable = (text: string) => !/[\r\n]/.test(text) && !text.includes(delimiter);
+        const write = () => mendedFile(head, full, definition);
+        if (definition === unquoted && !rows.flat().every(isWritable)) expect(write).toThrow(UnwritableCell);
+        else expect(read(write(), pieceLength, definition)).toEqual({ head, rows: full });
       }),
       casesFor('mended files', 1_000),
+    );
+  });
+
+  it('names the cell that cannot be written without quotes, and shortens no message', () => {
+    const head = {
+      delimiter: ';' as const,
+      skippedLines: 0,
+      header: ['_line', '_codes', '_messages', 'Nr'],
+      generated: 3,
+    };
+    const write = (cell: string) => mendedFile(head, [['7', 'x', 'One; two', cell]], unquoted);
+
+    expect(write('12" A').split('\n')[1]).toBe('7;x;One  two;12" A');
+    expect(() => write('a;b')).toThrow(
+      'The cell Nr of line 7 contains a delimiter or a line break, and the format has no quotes. Remove it.',
     );
   });
 
@@ -42,7 +70,7 @@ describe('mendedFile', () => {
     );
 
     expect(head.generated).toBe(6);
-    expect(mendedFile(head, rows).split('\n').slice(1)).toEqual([
+    expect(mendedFile(head, rows, standard).split('\n').slice(1)).toEqual([
       '2,,x,2,superseded_row,y,A',
       '3,duplicate_sku unknown_sku,x,3,,,B',
       '',

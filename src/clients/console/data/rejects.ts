@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { strictFormat } from '../../../feed-format/built-in-formats';
+import { findBuiltInFormat, strictFormat } from '../../../feed-format/built-in-formats';
 import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../../feed-format/write/faulty-cells';
 import type { ReadDefinition } from '../../../feed-format/format-definition';
 import {
@@ -88,7 +88,7 @@ export class Rejects {
   constructor(
     readonly head: RejectsHead,
     readonly rows: Pick<RejectedRows, 'placesOf' | 'placesAt' | 'read'>,
-    private readonly definition: ReadDefinition,
+    readonly definition: ReadDefinition,
     private readonly mode: Schemas['LoadMode'],
   ) {
     this.columns = cellsOfColumns(head.header, definition);
@@ -153,16 +153,19 @@ export const fetchRejects = (feed: Feed) =>
     }) as Promise<{ data?: Blob; error?: unknown; response: Response }>,
   );
 
-/** Returns how a feed was read; without a format if its format is gone. */
+/** Returns how a feed was read; by the format `standard` if its format is gone. */
 async function definitionOf({ partner_name, format_name }: Feed): Promise<ReadDefinition> {
-  const formats = format_name === null ? [] : await fetchFormats(partner_name);
-  return formats.find((format) => format.format_name === format_name)?.definition ?? strictFormat;
+  if (format_name === null) return strictFormat;
+  const formats = await fetchFormats(partner_name);
+  const { definition } =
+    formats.find((format) => format.format_name === format_name) ?? findBuiltInFormat('standard')!;
+  return definition;
 }
 
 async function readRejects(file: Blob, feed: Feed, definition: ReadDefinition): Promise<Rejects> {
   const decoder = new TextDecoder(statedCharset(file.type));
   const source = file.stream().getReader();
-  const reader = new RejectsReader(feed.format_name);
+  const reader = new RejectsReader(definition);
   const rows = new RejectedRows();
   let pausedAt = performance.now();
   for (let isEnd = false; !isEnd;) {

@@ -122,7 +122,7 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
         await queries.invalidateQueries({ queryKey: ['last-load', jobId] });
         return null;
       }
-      const text = mendedFile(rejects.head, await rejects.readMended(sent));
+      const text = mendedFile(rejects.head, await rejects.readMended(sent), rejects.definition);
       const file = new File([text], `mended-${feed.feed_id}.csv`, { type: 'text/csv' });
       const mended = { partner: feed.partner_name, file, ...mendedFields(feed) };
       return requestUpload(mended, transfer.keyFor([run, sent]), transfer.begin());

@@ -1,13 +1,16 @@
 import fc from 'fast-check';
 import { RecordScanner } from '../../../../src/feed-format/read/scan-record';
 import { UnclosedQuote } from '../../../../src/feed-format/read/scan-record';
+import type { RecordSyntax } from '../../../../src/feed-format/read/record-syntax';
 import { RecordSplitter } from '../../../../src/feed-format/read/split-records';
 import { casesFor } from '../../../support/fuzz';
 
 type Found = string[][] | 'unclosed';
 
-function split(text: string, isLoose: boolean, pieceLength: number): Found {
-  const splitter = new RecordSplitter(';', isLoose);
+const syntaxes = ['strict', 'loose', 'padded', 'unquoted'] as const satisfies RecordSyntax[];
+
+function split(text: string, syntax: RecordSyntax, pieceLength: number): Found {
+  const splitter = new RecordSplitter(';', syntax);
   const records: string[][] = [];
   try {
     for (let at = 0; at < text.length; at += pieceLength)
@@ -20,9 +23,9 @@ function split(text: string, isLoose: boolean, pieceLength: number): Found {
 }
 
 /** Splits it as a run does, without blank lines. */
-function scan(text: string, isLoose: boolean): Found {
+function scan(text: string, syntax: RecordSyntax): Found {
   const bytes = Buffer.from(text);
-  const scanner = new RecordScanner(';', Infinity, isLoose);
+  const scanner = new RecordScanner(';', Infinity, syntax);
   const records: string[][] = [];
   for (let at = 0; at < bytes.length; at = scanner.next) {
     scanner.begin(at);
@@ -34,7 +37,7 @@ function scan(text: string, isLoose: boolean): Found {
 }
 
 describe('RecordSplitter', () => {
-  it.each([false, true])('finds the same cells as a run, in chunks of any size, loose: %s', (isLoose) => {
+  it.each(syntaxes)('finds the same cells as a run, in chunks of any size: %s', (syntax) => {
     const text = fc
       .array(fc.constantFrom('a', '"', '"', ';', '\n', '\r', '\r\n', ' ', '\t', '\0', 'é'), {
         maxLength: 24,
@@ -42,7 +45,7 @@ describe('RecordSplitter', () => {
       .map((parts) => parts.join(''));
     fc.assert(
       fc.property(text, fc.integer({ min: 1, max: 8 }), (csv, pieceLength) => {
-        expect(split(csv, isLoose, pieceLength)).toEqual(scan(csv, isLoose));
+        expect(split(csv, syntax, pieceLength)).toEqual(scan(csv, syntax));
       }),
       casesFor('records of any text', 3_000),
     );

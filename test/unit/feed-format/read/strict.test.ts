@@ -96,7 +96,7 @@ it('reads the names of the header row like the row scanner', async () => {
           .next()
           .catch(() => undefined);
 
-        const scanner = new RecordScanner(header.delimiter, Infinity, definition !== strictFormat);
+        const scanner = new RecordScanner(header.delimiter, Infinity, header.reading.syntax);
         scanner.begin(0);
         scanner.scan(Buffer.from(rows[0]!), true);
         const names = Array.from({ length: scanner.fieldCount }, (_, position) =>
