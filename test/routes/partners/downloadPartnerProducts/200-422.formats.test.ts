@@ -157,6 +157,9 @@ describe('GET /partners/{partner_name}/products.csv?format=', () => {
           { '1': 'in_stock', '0': 'sold_out' },
         ),
         ignore_rows_without: fc.uniqueArray(header, { minLength: 1, maxLength: 2 }),
+        quote: fc.constantFrom('"', 'none'),
+        text_marks: fc.constant('strip'),
+        only_rows_where: header.map((each) => [{ header: each, values: ['x', ''] }]),
         fill_down: fc.constant([{ column: 'brand', by: 'C' }]),
         columns: fc.record(
           {
@@ -279,6 +282,12 @@ describe('GET /partners/{partner_name}/products.csv?format=', () => {
         { columns: { ...weekly.columns, product_name: { from: ['Nr'] } } },
         'A,Tent,,,',
         refused('sku', 'A', 'would be read as another value'),
+      ],
+      [
+        'a line break without quotes',
+        { quote: 'none' },
+        'A,"one\ntwo",,,',
+        refused('product_name', 'A', 'has a delimiter or line break, and the format has no quotes'),
       ],
       [
         'a row that is left out',
