@@ -204,7 +204,6 @@ const heads: ReadonlySet<string> = new Set([
   'price',
   'name',
   'code',
-  'category',
   'quantity',
   'stock',
   'description',
