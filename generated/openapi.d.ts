@@ -3734,6 +3734,9 @@ export interface components {
             availability?: components["schemas"]["FormatAvailability"];
             fill_down?: components["schemas"]["FillDownColumns"];
             ignore_rows_without?: components["schemas"]["NeededHeaders"];
+            quote?: components["schemas"]["FormatQuote"];
+            only_rows_where?: components["schemas"]["RowConditions"];
+            text_marks?: components["schemas"]["TextMarks"];
             keep_when_empty?: components["schemas"]["KeptColumns"];
             currency_from_sign?: components["schemas"]["HasCurrencyBySign"];
         } | null;

@@ -18,6 +18,10 @@ export function isStandard({ columns, ...others }: ReadDefinition): boolean {
   );
 }
 
+/** Whether values are read by the specification: without a format, or by `standard`, under any name. */
+export const isAsSpecified = (definition: ReadDefinition): boolean =>
+  definition.strict === true || isStandard(definition);
+
 export type Encoding = NonNullable<FormatDefinition['encoding']>;
 
 /** The source of a column: exactly one of `from`, `join`, `value`, `position` and `quantity`. */

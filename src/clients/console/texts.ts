@@ -170,14 +170,11 @@ export const texts = {
       skip_lines: 'Lines before the header',
       header: 'First row',
       decimal_separator: 'Decimals',
-<<<<<<< ours
-      keep_when_empty: 'Empty cells keep the stored value',
-      currency_from_sign: 'A sign is the currency',
-=======
       quote: 'Quotes around cells',
       only_rows_where: 'Rows that are read',
       text_marks: 'Text marks of spreadsheets',
->>>>>>> theirs
+      keep_when_empty: 'Empty cells keep the stored value',
+      currency_from_sign: 'A sign is the currency',
     } as Record<string, string>,
     mode: 'How to load the file',
     modes: {

@@ -3,7 +3,7 @@ import { currencyOfSign } from '../currency-signs';
 import { cellTextOf, type CellText } from './cell-text';
 import { availabilityConverter } from './convert-availability';
 import { groupsOf, type FilledCell, type FilledGroup, type FillDown, type RecordCells } from './fill-down';
-import { isStandard, type ColumnSource, type FormatDefinition, type ReadDefinition } from '../format-definition';
+import { isAsSpecified, type ColumnSource, type FormatDefinition, type ReadDefinition } from '../format-definition';
 import type { Delimiter } from '../delimiter';
 import { isUnfilled } from '../report-columns';
 import { parsePrice, type ParsedPrice, type PriceNotation } from '../rows/parse-price';
@@ -152,7 +152,7 @@ export class FormatReading {
     const { definition, sources, fillDown, ignoredWithout } = format;
     this.priceNotation = {
       hasDecimalComma: definition.decimal_separator === ',',
-      hasSigns: !definition.strict && !isStandard(definition),
+      hasSigns: !isAsSpecified(definition),
     };
     this.syntax = syntaxOf(definition);
     this.cellText = cellTextOf(definition);
