@@ -52,7 +52,7 @@ export function draftOf(parts: DraftParts): FormatDraft {
 
 function sourcesOf({ columns, matches, group }: DraftParts): Partial<Record<ProductColumn, ColumnSource>> {
   return Object.fromEntries(
-    matches.filter((m) => !m.isQuantity).map((match): [ProductColumn, ColumnSource] => {
+    matches.map((match): [ProductColumn, ColumnSource] => {
       const column = columns.find(({ position }) => position === match.position)!;
       const source = sourceOf(column);
       if (match.isQuantity) return [match.column, { quantity: source as { from: string[] } }];
