@@ -93,6 +93,15 @@ export const needsFirst = (column: ProductColumn, { columns, fill_down = [] }: F
 const isHeadless = (source: ResolvedSource, column: ProductColumn, definition: FormatDefinition) =>
   'positions' in source && !source.hasFirst && needsFirst(column, definition);
 
+/** Whether values are read by the specification: without a format, or by `standard`, under any name. */
+export const isAsSpecified = (definition: ReadDefinition) =>
+  definition.strict === true ||
+  (Object.keys(definition).length === 1 &&
+    productColumns.every((name) => {
+      const { from, ...more } = definition.columns[name] ?? {};
+      return from?.length === 1 && from[0] === name && Object.keys(more).length === 0;
+    }));
+
 const noColumns: readonly ProductColumn[] = [];
 
 /** Reads the records of one file by its format. It keeps values that are filled down: records must come in their order. */

@@ -6,12 +6,12 @@ import type { ObjectStore } from '../../base/storage/object-store';
 import type { FeedRecord, RecordPlace } from '../../feed-format/read/extract';
 import { productColumns } from '../../feed-format/columns';
 import type { FeedHeader } from '../../feed-format/read/header';
-import { findNewerLoadedFeed, headerIssues, reportedNames } from './header-issues';
+import { findNewerLoadedFeed, headerIssues, moneyIssues, reportsMoney } from './header-issues';
 import type { PartnerDigests } from './unchanged/partner-digests';
 import { openRawFile, type FeedToRun, type OpenFeed } from './raw-file';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
-import { hasPrice, namedSkus, transformRecord, type ProductValues } from '../../feed-format/rows/transform';
+import { hasCurrency, hasPrice, namedSkus, transformRecord, type ProductValues } from '../../feed-format/rows/transform';
 
 export interface CopyTarget {
   /** Table with its columns. */
@@ -68,7 +68,8 @@ async function copyRecords(
   stats.delimiter = header.delimiter;
   stats.hasPriceColumn = columns.has('price');
   stats.isCorrection = header.codes !== undefined;
-  const newerFeed = await findNewerLoadedFeed(trx, feed);
+  const countsCurrencies = reportsMoney(header.reading, feed.mode);
+  const newerFeedId = await findNewerLoadedFeed(trx, feed);
   const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
   const batch = new TextBatch();
   /** Copies the skus of a record that is not copied itself; for a feed that withdraws products that it does not name. */
@@ -82,7 +83,7 @@ async function copyRecords(
   const rows = records<Buffer>(
     (place, text) => {
       stats.headerPlace = place;
-      for (const issue of headerIssues(place, reportedNames(header, text), newerFeed))
+      for (const issue of headerIssues(place, text, header, { mode: feed.mode, newerFeedId }))
         stats.issues.add(issue);
       return null;
     },
@@ -91,6 +92,7 @@ async function copyRecords(
       if (!record.tooLong && !fillsDown && known?.isUnchanged(record.bytes, record)) {
         stats.unchanged++;
         stats.hasPrices ||= stats.hasPriceColumn && hasPrice(record, header);
+        stats.hasCurrencies ||= countsCurrencies && hasCurrency(record, header);
         return addNames(record);
       }
       const { values, issues } = transformRecord(record, header, feed.mode);
@@ -100,6 +102,7 @@ async function copyRecords(
         return addNames(record);
       }
       stats.hasPrices ||= values.price !== null;
+      stats.hasCurrencies ||= values.currency !== null;
       const superseded = known?.markStaged(values.sku, issues === undefined && !fillsDown);
       if (known?.hasRepeatedSku && !target.allowsRepeatedSkus) throw new RepeatedSku();
       stats.copied++;
@@ -115,6 +118,9 @@ async function copyRecords(
   );
   async function* batches(): AsyncGenerator<Buffer> {
     yield* rows;
+    const { copied, unchanged, hasPrices, hasCurrencies } = stats;
+    const seen = { hasRows: copied + unchanged > 0, hasPrices, hasCurrencies };
+    for (const issue of moneyIssues(stats.headerPlace, header, feed.mode, seen)) stats.issues.add(issue);
     await target.onRead?.();
     yield batch.flush();
   }
