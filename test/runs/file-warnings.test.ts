@@ -25,7 +25,7 @@ async function issuesOf(csv: string, definition: FormatDefinition, mode = 'upser
   const { body: inspection } = await service.api.send('POST', '/feeds/inspect', request);
   const { body: feed } = await service.api.upload({ csv, partnerName: 'Warned', fields });
   const job = `/jobs/${feed.validation_job_id}`;
-  const { body: plan } = await service.api.get(`${job}/plan`);
+  const { body: plan } = await service.api.post(`${job}/plan`);
   const { body: run } = await service.api.post(`${job}/run`);
   const { body: again } = await service.api.post(`${job}/run`);
   expect(plan.issue_counts).toEqual(inspection.issue_counts);
