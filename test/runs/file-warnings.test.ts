@@ -51,7 +51,9 @@ it('warns once of a file whose rows have no prices', async () => {
 });
 
 it('warns once of prices without a currency', async () => {
-  expect(await issuesOf('Nr;Titel;Preis\nA;a;5\nB;b;\n', priced)).toEqual([['no_currency', 0, 1, null, null]]);
+  expect(await issuesOf('Nr;Titel;Preis\nA;a;5\nB;b;\n', priced)).toEqual([
+    ['no_currency', 0, 1, null, null],
+  ]);
 });
 
 it('does not warn where a constant, a code in a price or a column names a currency', async () => {

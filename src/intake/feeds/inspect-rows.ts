@@ -41,7 +41,14 @@ export interface InspectedRows {
   runFailure: string | null;
 }
 
-export const noRows: InspectedRows = { rowCount: 0, rows: [], skus: [], issues: [], issueCounts: [], runFailure: null };
+export const noRows: InspectedRows = {
+  rowCount: 0,
+  rows: [],
+  skus: [],
+  issues: [],
+  issueCounts: [],
+  runFailure: null,
+};
 
 /** Bounds memory: one inspection parses at a time. */
 const oneAtATime = new ConcurrencyLimit({ capacity: 1, maxWaiting: Infinity, what: 'inspections' });

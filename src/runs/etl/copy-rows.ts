@@ -11,7 +11,13 @@ import type { PartnerDigests } from './unchanged/partner-digests';
 import { openRawFile, type FeedToRun, type OpenFeed } from './raw-file';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
-import { hasCurrency, hasPrice, namedSkus, transformRecord, type ProductValues } from '../../feed-format/rows/transform';
+import {
+  hasCurrency,
+  hasPrice,
+  namedSkus,
+  transformRecord,
+  type ProductValues,
+} from '../../feed-format/rows/transform';
 
 export interface CopyTarget {
   /** Table with its columns. */

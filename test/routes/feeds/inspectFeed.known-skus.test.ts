@@ -36,7 +36,10 @@ describe('POST /feeds/inspect, with the catalog of the partner', () => {
   });
 
   it('asks about skus of which a large catalog has none, and names the column that it knows first', async () => {
-    const body = await inspect(fileOf(12, (at) => `LAMP-${at}`), 'Large');
+    const body = await inspect(
+      fileOf(12, (at) => `LAMP-${at}`),
+      'Large',
+    );
 
     expect(body.known_skus).toEqual({ checked: 12, known: 0 });
     expect(body.suggested_format).toBeNull();
@@ -53,7 +56,10 @@ describe('POST /feeds/inspect, with the catalog of the partner', () => {
     ['fewer than ten skus', 9, 'Large'],
     ['a small catalog', 12, 'Small'],
   ])('does not ask with %s', async (_, rows, partner) => {
-    const body = await inspect(fileOf(rows, () => ''), partner);
+    const body = await inspect(
+      fileOf(rows, () => ''),
+      partner,
+    );
 
     expect(body.known_skus).toEqual({ checked: rows, known: 0 });
     expect(body.doubts).not.toContainEqual(expect.objectContaining({ code: 'unknown_skus' }));
