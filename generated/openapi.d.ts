@@ -2905,6 +2905,16 @@ export interface components {
          *     - `unknown_column` (warning): The header has an unknown column; its cells are ignored. Reported once, on the
          *       header. Rename the column to a column of the format, or remove it. Names that begin with `_` are not
          *       reported. Example: `LAMP-1,Lamp,Head lamp`
+         *     - `unmapped_column` (warning): The format has no source for a field that this column could have; its cells are
+         *       ignored. Reported once per column, on the header, with a named format other than `standard`. Add the header to
+         *       the columns of the format; ignore the warning if the column is something else. Example:
+         *       `LAMP-1,Head lamp,24.50 EUR,EUR`
+         *     - `no_prices` (warning): The format has a source for prices, but no valid row has a price. Reported once, on the
+         *       header, with a named format other than `standard`. Check which header the format reads prices from, and that
+         *       its cells are filled. Example: `LAMP-1,Head lamp,`
+         *     - `no_currency` (warning): Rows have prices, but no row has a currency. Reported once, on the header, with a named
+         *       format other than `standard`. Add the header of the currency to the format, or its code as a constant; orders of
+         *       products without a currency use the default one. Example: `LAMP-1,Head lamp,24.50`
          *     - `price_jump` (warning): At least ten prices, and 5 % of all changed prices, rose or fell by a factor of five
          *       or more in the same currency. Reported once, on the header. Check decimal separator and currency.
          *       `max_price_jump_percent` of an upload fails such a run; revert a run that was wrong. Example:
@@ -2915,7 +2925,7 @@ export interface components {
          * @example invalid_price
          * @enum {string}
          */
-        KnownRowIssueCode: "missing_required" | "incomplete_group" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "superseded_row" | "unknown_sku" | "suspicious_sku" | "repeated_header" | "unknown_availability" | "zero_price" | "unknown_column" | "price_jump" | "older_feed";
+        KnownRowIssueCode: "missing_required" | "incomplete_group" | "invalid_price" | "invalid_currency" | "currency_conflict" | "too_many_fields" | "value_too_long" | "invalid_character" | "invalid_quoting" | "duplicate_sku" | "superseded_row" | "unknown_sku" | "suspicious_sku" | "repeated_header" | "unknown_availability" | "zero_price" | "unknown_column" | "unmapped_column" | "no_prices" | "no_currency" | "price_jump" | "older_feed";
         /** @description One of the first rows with a code. */
         FirstRow: {
             /**
@@ -2980,7 +2990,7 @@ export interface components {
              */
             sku: string | null;
             /**
-             * @description Product field at fault; null if the issue concerns an unknown column or the whole row.
+             * @description Product field at fault, or that an `unmapped_column` could have; null if the issue concerns an unknown column or the whole row.
              * @example price
              */
             field: string | null;
@@ -3702,7 +3712,29 @@ export interface components {
             doubts: components["schemas"]["FormatDoubt"][];
             /** @description The first products that would be loaded with `format`, else with the suggested format, at most five. */
             sample: components["schemas"]["CleanedValues"][];
+            known_skus: components["schemas"]["KnownSkus"];
         };
+        /**
+         * @description Number of skus that the active catalog of `partner_name` has, by `format`, else by the suggested format or its draft; null if no rows could be read.
+         * @example {
+         *       "checked": 20,
+         *       "known": 17
+         *     }
+         */
+        KnownSkus: {
+            /**
+             * Format: int64
+             * @description Number of different skus in the inspected rows that would be loaded.
+             * @example 20
+             */
+            checked: number;
+            /**
+             * Format: int64
+             * @description How many of them active products of the partner have.
+             * @example 17
+             */
+            known: number;
+        } | null;
         /**
          * @description A format definition that fits the file; null if something important is in doubt, or if no sku or no product name was found.
          * @example {
@@ -3843,10 +3875,11 @@ export interface components {
          *     - `ambiguous_decimals`: `1,125` can be thousands or three decimals
          *     - `contradictory_decimals`: some prices have a decimal comma, others a decimal point
          *     - `no_currency`: the file does not name the currency of its prices
+         *     - `unknown_skus`: the partner has none of at least 10 different skus, but at least 100 active products
          * @example unsure_column
          * @enum {string}
          */
-        KnownDoubtCode: "several_columns" | "unsure_column" | "unnamed_column" | "incomplete_column" | "repeated_sku" | "suspicious_sku" | "quotes_in_cells" | "ambiguous_decimals" | "contradictory_decimals" | "no_currency";
+        KnownDoubtCode: "several_columns" | "unsure_column" | "unnamed_column" | "incomplete_column" | "repeated_sku" | "suspicious_sku" | "quotes_in_cells" | "ambiguous_decimals" | "contradictory_decimals" | "no_currency" | "unknown_skus";
         /**
          * @description A choice that resolves a doubt.
          * @example {

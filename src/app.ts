@@ -105,6 +105,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...feedOperations(
       {
         db,
+        reads,
         claims,
         objectStore,
         uploadBytesMax: config.uploadBytesMax,

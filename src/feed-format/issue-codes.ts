@@ -9,7 +9,7 @@ export interface IssueCode {
   severity: IssueSeverity;
   description: string;
   remedy: string;
-  /** A feed that raises it: the header and the necessary rows. */
+  /** A feed that raises it, perhaps with a built-in format: the header and the necessary rows. */
   example: string;
 }
 
@@ -124,6 +124,29 @@ export const issueCodes = {
     remedy:
       'Rename the column to a column of the format, or remove it. Names that begin with `_` are not reported.',
     example: 'sku,title,product_name\nLAMP-1,Lamp,Head lamp',
+  },
+  unmapped_column: {
+    severity: 'warning',
+    description:
+      'The format has no source for a field that this column could have; its cells are ignored. Reported once per column, on the header, with a named format other than `standard`.',
+    remedy:
+      'Add the header to the columns of the format; ignore the warning if the column is something else.',
+    example: 'id,title,price,currency\nLAMP-1,Head lamp,24.50 EUR,EUR',
+  },
+  no_prices: {
+    severity: 'warning',
+    description:
+      'The format has a source for prices, but no valid row has a price. Reported once, on the header, with a named format other than `standard`.',
+    remedy: 'Check which header the format reads prices from, and that its cells are filled.',
+    example: 'id,title,price\nLAMP-1,Head lamp,',
+  },
+  no_currency: {
+    severity: 'warning',
+    description:
+      'Rows have prices, but no row has a currency. Reported once, on the header, with a named format other than `standard`.',
+    remedy:
+      'Add the header of the currency to the format, or its code as a constant; orders of products without a currency use the default one.',
+    example: 'id,title,price\nLAMP-1,Head lamp,24.50',
   },
   price_jump: {
     severity: 'warning',

@@ -131,6 +131,7 @@ function inspectionReport(fileName: string, inspection: FeedInspection, issuesSh
     ...(run_failure === null ? [] : [`A run would fail. ${run_failure}`]),
     ...adviceOf(inspection),
     formOf(inspection),
+    ...knownSkusText(inspection.known_skus),
   ];
   const shown = issues.slice(0, issuesShown);
   return (
@@ -154,6 +155,11 @@ function formOf({
   const seen = complete ? '' : ` in the first ${countText(inspected_bytes)} bytes`;
   const delimiterText = delimiter === null ? 'none' : JSON.stringify(delimiter);
   return `Encoding ${encoding}, delimiter ${delimiterText}, line ends ${line_ends}, ${countText(row_count)} rows${seen}.`;
+}
+
+/** A service of an earlier version does not look the skus up. */
+function knownSkusText(known: FeedInspection['known_skus'] | undefined): string[] {
+  return known ? [`${countText(known.known)} of ${countText(known.checked)} skus are known.`] : [];
 }
 
 function headerTable(headers: FeedInspection['headers'], accepted: boolean): string {

@@ -134,6 +134,8 @@ export const texts = {
     decimal: 'Decimals',
     decimals: { '.': 'Point', ',': 'Comma' } as Record<string, string>,
     skipped: 'Lines before the header',
+    skus: 'Skus',
+    knownSkus: (known: number, checked: number) => `${count(known)} of ${count(checked)} skus are known`,
     rows: (rows: number, isAll: boolean) => `${count(rows)} ${isAll ? 'rows' : 'rows read, more follow'}`,
     how: 'How to read it',
     own: 'By the mapping below',

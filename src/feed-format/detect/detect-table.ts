@@ -99,10 +99,13 @@ function isDataRow(fields: readonly string[], rows: readonly (readonly string[])
 
 const agreeingMin = 0.9;
 
-/** Counts the columns that the cells name. */
-export function matchesIn(fields: readonly string[]): number {
+/** Counts the columns that the cells name; none if many of them are numbers, as in a row of data. */
+function matchesIn(fields: readonly string[]): number {
+  const texts = fields.slice(0, columnsMax).map(trimText).filter((field) => field !== '');
+  if (texts.filter(isNumber).length > numbersMax * texts.length) return 0;
   const columns = new Set<string>();
-  for (const field of fields.slice(0, columnsMax)) {
+  for (const field of texts) {
+    if (field.length > nameCharactersMax) continue;
     const meaning = meaningOf(field);
     if (meaning && meaning.field !== 'other' && meaning.strength >= matchedMin) columns.add(meaning.field);
   }
@@ -110,6 +113,10 @@ export function matchesIn(fields: readonly string[]): number {
 }
 
 const columnsMax = 1_000;
+/** Maximum share of numbers among the names of columns. */
+const numbersMax = 0.2;
+/** Longer cells are data. */
+const nameCharactersMax = 60;
 
 function mostFrequent(numbers: readonly number[]): number {
   const counts = new Map<number, number>();

@@ -15,7 +15,7 @@ export const issueValueCharacters = 200;
 /** One finding about a row, or about the feed as a whole (at the header). */
 export interface RowIssue extends RecordPlace {
   sku: string | null;
-  /** Column at fault; null if the issue concerns an unknown column or the whole row. */
+  /** Column at fault, or that an unmapped column could be; null if the issue concerns an unknown column or the whole row. */
   field: ProductColumn | null;
   /** Position of that column in the file, from 1; null if there is none. */
   columnNumber: number | null;
@@ -70,6 +70,12 @@ const messages: Record<RowIssueCode, (field: ProductColumn | null) => string> = 
     'Many prices rose or fell by a factor of five or more. Check the decimal separator and the currency.',
   unknown_column: () =>
     'Unknown column: its cells are ignored. Rename it to a column of the format, or remove it.',
+  unmapped_column: (field) =>
+    `This column could be ${field}, for which the format has no source: its cells are ignored. Add the header to the format, or ignore this warning.`,
+  no_prices: () =>
+    'No valid row has a price, although the format has a source for it. Check the header that it reads prices from, and its cells.',
+  no_currency: () =>
+    'Rows have prices, but no row has a currency: orders of products without one use the default currency. Add a header or a code for the currency to the format.',
   older_feed: () =>
     'This run may have replaced values of a newer feed, which was loaded before. To restore the newer values, run the newer feed again.',
 };

@@ -143,6 +143,16 @@ function unreadable(record: FeedRecord, fault: Fault): RowOutcome {
 export const hasPrice = (record: FeedRecord, header: FeedHeader): boolean =>
   cleanCell(record, header, 'price') !== null;
 
+/** Tells whether a record without issues has a currency, in its own column or in the price. */
+export function hasCurrency(record: FeedRecord, header: FeedHeader): boolean {
+  const values = {
+    price: cleanCell(record, header, 'price'),
+    currency: cleanCell(record, header, 'currency'),
+  };
+  checkMoney(values, [], header);
+  return values.currency !== null;
+}
+
 function cleanCell(record: FeedRecord, { reading }: FeedHeader, column: ProductColumn): string | null {
   const text = reading.cell(record, column);
   return text === undefined ? null : clean[column](text);
@@ -186,7 +196,11 @@ function checkTexts(
 }
 
 /** Checks price and currency, which depend on each other, and normalizes both in `values`. */
-function checkMoney(values: ProductValues, faults: FieldFault[], { reading }: FeedHeader): void {
+function checkMoney(
+  values: Pick<ProductValues, 'price' | 'currency'>,
+  faults: FieldFault[],
+  { reading }: FeedHeader,
+): void {
   const { currency } = values;
   const currencyIsKnown = currency === null || isActiveCurrency(currency);
   if (!currencyIsKnown && !currency.includes('\0')) {

@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { create as contentDisposition } from 'content-disposition';
 import type { components } from '../../../generated/openapi';
 import type { Database } from '../../base/db/database';
+import type { Reads } from '../../base/db/reads';
 import { defaulted, type OperationsOf } from '../../http/contract/contract';
 import {
   idempotencyKeyOf,
@@ -39,7 +40,7 @@ declare module '../../http/contract/contract' {
 /** The operations on feeds. `downloads` limits raw files. */
 export function feedOperations(
   context: Omit<UploadContext, 'caller' | 'log'> &
-    Pick<UploadAdmission, 'uploadLimits'> & { defaultCurrency: string },
+    Pick<UploadAdmission, 'uploadLimits'> & { reads: Reads; defaultCurrency: string },
   downloads: TransferLimit,
 ): OperationsOf<
   | 'uploadFeed'
@@ -144,9 +145,9 @@ export function feedOperations(
 
     inspectFeed: {
       async handle({ form, caller, refusal, reply, readAsPut }) {
-        const { db, uploadBytesMax, uploadLimits, defaultCurrency } = context;
+        const { db, uploadBytesMax, uploadLimits } = context;
         const admission = { db, caller, uploadLimits, refusal, readAsPut };
-        const inspection = await inspectFeed(form, uploadBytesMax, admission, defaultCurrency);
+        const inspection = await inspectFeed(form, uploadBytesMax, admission, context);
         return reply(200, inspectionBody(inspection));
       },
     },
@@ -207,5 +208,6 @@ function inspectionBody(inspection: FeedInspection): components['schemas']['Feed
       choices: choices.map(({ valuePointer, ...choice }) => ({ ...choice, value_pointer: valuePointer })),
     })),
     sample: inspection.sample,
+    known_skus: inspection.knownSkus,
   };
 }

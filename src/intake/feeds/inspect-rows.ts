@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { clean } from '../../feed-format/clean-cell';
 import { RecordExtractor, type RecordPlace } from '../../feed-format/read/extract';
-import { headerIssues, reportedNames } from '../../runs/etl/header-issues';
+import { headerIssues, moneyIssues } from '../../runs/etl/header-issues';
 import { stagedIssue } from '../../runs/etl/reject-staged';
 import { keepLastRow } from '../../runs/etl/repeated-skus';
 import { RowIssueLog, type RowIssue, type RowIssueCount } from '../../feed-format/rows/row-issues';
@@ -33,12 +34,21 @@ export interface InspectedRow {
 export interface InspectedRows {
   rowCount: number;
   rows: InspectedRow[];
+  /** Different skus of all rows that would be loaded. */
+  skus: string[];
   issues: RowIssue[];
   issueCounts: RowIssueCount[];
   runFailure: string | null;
 }
 
-export const noRows: InspectedRows = { rowCount: 0, rows: [], issues: [], issueCounts: [], runFailure: null };
+export const noRows: InspectedRows = {
+  rowCount: 0,
+  rows: [],
+  skus: [],
+  issues: [],
+  issueCounts: [],
+  runFailure: null,
+};
 
 /** Bounds memory: one inspection parses at a time. */
 const oneAtATime = new ConcurrencyLimit({ capacity: 1, maxWaiting: Infinity, what: 'inspections' });
@@ -64,11 +74,14 @@ async function transformRows(
   bytes: Buffer,
   complete: boolean,
   header: NamedHeader,
-  { rowsMax = inspectRowsMax, mode }: InspectionOptions,
+  { rowsMax = inspectRowsMax, mode = 'upsert' }: InspectionOptions,
 ): Promise<InspectedRows> {
   const log = new RowIssueLog();
   /** By sku, in file order. */
   const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
+  /** As in a run; without a header row, the beginning of the file. */
+  let headerPlace: RecordPlace = { line: 1, lastLine: 1, row: 0 };
+  const seen = { hasRows: false, hasPrices: false, hasCurrencies: false };
   const superseded: { place: RecordPlace; sku: string }[] = [];
   let rowCount = 0;
   const addRow = ({ place, values, issues = [] }: PlacedOutcome): void => {
@@ -76,6 +89,9 @@ async function transformRows(
     for (const issue of issues) log.add(issue);
     if (!values) return;
     const { sku } = values;
+    seen.hasRows = true;
+    seen.hasPrices ||= values.price !== null;
+    seen.hasCurrencies ||= values.currency !== null;
     const earlier = keepLastRow(loaded, sku, { place, values });
     if (earlier) superseded.push({ place: earlier.place, sku });
   };
@@ -83,7 +99,8 @@ async function transformRows(
   const extractor = new RecordExtractor<never>(
     header,
     (place, text) => {
-      for (const issue of headerIssues(place, reportedNames(header, text), undefined)) log.add(issue);
+      headerPlace = place;
+      for (const issue of headerIssues(place, text, header, { mode })) log.add(issue);
       return null;
     },
     (record) => {
@@ -97,6 +114,9 @@ async function transformRows(
   // An unclosed quote begins after this row: the row is complete.
   const isWhole = complete || runFailure !== null;
   if (isWhole && pending) addRow(pending);
+  // The rest of a truncated file may have them.
+  if (complete && runFailure === null)
+    for (const issue of moneyIssues(headerPlace, header, mode, seen)) log.add(issue);
   const columnNumber = (header.positions.sku ?? 0) + 1;
   for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
     log.add(stagedIssue('duplicate_sku', place, sku, columnNumber));
@@ -106,6 +126,7 @@ async function transformRows(
     rows: [...loaded.values()]
       .slice(0, rowsMax)
       .map(({ place: { line, row }, values }) => ({ line, row, values: shownValues(values) })),
+    skus: [...loaded.keys()],
     issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
     issueCounts: log.countsByCode,
     // In a truncated file, the rest may close the quote.
@@ -118,6 +139,31 @@ function shownValues(values: LoadableValues): InspectedRow['values'] {
   const shown: ProductValues = { ...values };
   for (const column of productColumns) if (shown[column] === keptValue(column)) shown[column] = null;
   return { ...shown, sku: values.sku, product_name: shown.product_name ?? '' };
+}
+
+/**
+ * Collects the different cells of each column, cleaned like skus.
+ * @param cellsMax - maximum number of cells kept per column
+ */
+export async function distinctCells(
+  bytes: Buffer,
+  header: NamedHeader,
+  cellsMax: number,
+): Promise<Set<string>[]> {
+  const cells = header.names.map(() => new Set<string>());
+  const extractor = new RecordExtractor<never>(
+    header,
+    () => null,
+    (record) => {
+      for (const [position, text] of record.firstFields(cells.length).entries()) {
+        const cell = clean.sku(text);
+        if (cell !== null && cells[position]!.size < cellsMax) cells[position]!.add(cell);
+      }
+      return null;
+    },
+  );
+  await oneAtATime.run({ holder: 'inspections' }, () => failureOf(extractor, bytes));
+  return cells;
 }
 
 async function failureOf(extractor: RecordExtractor<never>, bytes: Buffer): Promise<string | null> {

@@ -1,19 +1,22 @@
+import type { Reads } from '../../base/db/reads';
 import { strictFormat } from '../../feed-format/built-in-formats';
 import { productColumns } from '../../feed-format/columns';
 import { detectFormat, type FormatDetection } from '../../feed-format/detect/detect-format';
 import type { FormatDefinition, ReadDefinition } from '../../feed-format/format-definition';
 import type { LoadMode } from '../../feed-format/load-options';
-import { applyMergePatch } from '../../feed-format/detect/merge-patch';
 import { detectMark } from '../../feed-format/read/byte-order-mark';
 import { isUtf8, wholeCharacters } from '../../feed-format/read/decode-text';
 import { readHeader } from '../../feed-format/read/header';
 import { guessHeaderNames } from '../../feed-format/read/header-names';
 import { fileHint, gzipHint } from '../../feed-format/detect/file-hint';
 import type { MultipartBody } from '../../http/body/multipart';
+import { withSamples } from './choice-samples';
 import { describeHeaders, inspectByFormat } from './inspect-by-format';
 import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } from './inspect-rows';
-import type { FeedInspection, InspectionDoubt, StatedEncoding } from './inspection';
+import type { FeedInspection, StatedEncoding } from './inspection';
 import { readBeginning, type FileBeginning } from './inspected-beginning';
+import { doubtUnknownSkus } from './known-skus';
+import { PartnerCatalog } from './partner-catalog';
 import type { IncomingFile } from './receive-feed';
 import { admitUpload, type UploadAdmission } from './upload-form';
 
@@ -25,17 +28,18 @@ export async function inspectFeed(
   body: MultipartBody,
   fileBytesMax: number,
   admission: Omit<UploadAdmission, 'hasDefaultFormat'>,
-  defaultCurrency: string,
+  { reads, defaultCurrency }: { reads: Reads; defaultCurrency: string },
 ): Promise<FeedInspection> {
   // Without `format`, the inspection ignores the partner's default.
   const asked = { ...admission, hasDefaultFormat: false };
   return admitUpload(body, asked, async ({ file, options: { mode }, form }) => {
     const beginning = await readBeginning(file, fileBytesMax);
-    const { format } = await form.finish();
+    const { format, partnerName } = await form.finish();
     return inspectFile(file, beginning, {
       definition: format?.definition ?? strictFormat,
       mode,
       defaultCurrency,
+      catalog: new PartnerCatalog(reads, partnerName),
     });
   });
 }
@@ -47,14 +51,18 @@ async function inspectFile(
     definition,
     mode,
     defaultCurrency,
-  }: { definition: ReadDefinition; mode: LoadMode; defaultCurrency: string },
+    catalog,
+  }: { definition: ReadDefinition; mode: LoadMode; defaultCurrency: string; catalog: PartnerCatalog },
 ): Promise<FeedInspection> {
   const { complete, isBlank } = file;
   const bytes = complete ? file.bytes : file.bytes.subarray(0, wholeCharacters(file.bytes));
   const encoding = encodingOf(bytes);
-  const detection = isBlank ? undefined : detectFormat(bytes, { complete, defaultCurrency });
-  const shown = detection?.draft?.columns.sku ? await rowsOfDraft(detection, complete) : undefined;
+  const detected = isBlank ? undefined : detectFormat(bytes, { complete, defaultCurrency });
+  const shown = detected?.draft?.columns.sku ? await rowsOfDraft(detected, complete) : undefined;
   const { refusal, isRefused, read } = await inspectByFormat(part, { ...file, bytes }, definition, mode);
+  const ofDraft = shown && (await catalog.count(shown.rows.skus));
+  const ofForm = read && (!definition.strict || !shown) ? await catalog.count(read.skus) : undefined;
+  const detection = detected && (await doubtUnknownSkus(detected, ofDraft, catalog));
   const { markBytes } = detectMark(bytes);
   const text = encoding === 'utf-8' ? bytes.subarray(markBytes) : (detection?.text ?? Buffer.alloc(0));
   const wayOut = isRefused && !isBlank && !read ? fileHint(bytes) : null;
@@ -74,6 +82,7 @@ async function inspectFile(
     draftFormat: detection?.definition ? null : (detection?.draft ?? null),
     doubts: detection ? await withSamples(detection) : [],
     sample: shown?.sample ?? [],
+    knownSkus: ofForm ?? ofDraft ?? null,
     ...(read ?? {
       ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(text) : undefined),
       ...(shown?.rows ?? noRows),
@@ -112,50 +121,6 @@ async function rowsOfDraft(
   if ('problem' in header) return undefined;
   const rows = await inspectRows(text!, complete, header);
   return { rows, sample: sampleOf(rows) };
-}
-
-/** Size of the text from which the sample products of choices are read. */
-const choiceBytes = 32 * 1024;
-
-const choiceProducts = 3;
-
-/** Adds to each choice the first products that differ between the choices. */
-async function withSamples({ draft, doubts, text }: FormatDetection): Promise<InspectionDoubt[]> {
-  const first = doubts.map(({ choices }) => choices[0]!.changes);
-  const sampled: InspectionDoubt[] = [];
-  for (const [at, doubt] of doubts.entries()) {
-    const base = first.filter((_, other) => other !== at).reduce<unknown>(applyMergePatch, draft);
-    const byLine: (Map<number, InspectedRow['values']> | undefined)[] = [];
-    for (const { changes, valuePointer } of doubt.choices)
-      byLine.push(
-        valuePointer === null ? await productsOf(applyMergePatch(base, changes), text!) : undefined,
-      );
-    const lines = [...new Set(byLine.flatMap((products) => [...(products?.keys() ?? [])]))].sort(
-      (a, b) => a - b,
-    );
-    const differing = lines.filter((line) => {
-      const texts = byLine.flatMap((products) => (products ? [JSON.stringify(products.get(line))] : []));
-      return texts.length === 1 || new Set(texts).size > 1;
-    });
-    const shown = differing.slice(0, choiceProducts);
-    const choices = doubt.choices.map((choice, index) => ({
-      ...choice,
-      sample: shown.flatMap((line) => byLine[index]?.get(line) ?? []),
-    }));
-    sampled.push({ ...doubt, choices });
-  }
-  return sampled;
-}
-
-/** Reads the products at the beginning of a text by a definition. @returns them by line */
-async function productsOf(definition: unknown, text: Buffer): Promise<Map<number, InspectedRow['values']>> {
-  const header = readHeader(text, definition as FormatDefinition);
-  if ('problem' in header) return new Map();
-  const beginning = text.subarray(0, choiceBytes);
-  const { rows } = await inspectRows(beginning, beginning.length === text.length, header, {
-    rowsMax: Infinity,
-  });
-  return new Map(rows.map(({ line, values }) => [line, values]));
 }
 
 /** Returns the encoding of a file: UTF-16 by its byte order mark, UTF-8, or `unknown`. */

@@ -4,6 +4,7 @@ import type { Delimiter } from '../../feed-format/delimiter';
 import type { FileHint } from '../../feed-format/detect/file-hint';
 import type { DoubtChoice, FormatDoubt, FormatDraft } from '../../feed-format/detect/format-doubts';
 import type { InspectedRow, InspectedRows } from './inspect-rows';
+import type { KnownSkus } from './partner-catalog';
 
 /** A header row of commas alone would make a response of 17 MB. */
 export const inspectHeadersMax = 1_000;
@@ -52,6 +53,8 @@ export interface FeedInspection extends InspectedRows {
   doubts: InspectionDoubt[];
   /** First products read by the format of the form, else by the suggested one. */
   sample: InspectedRow['values'][];
+  /** Skus that the partner has, by the format of the form, else by the suggested one; null if no rows could be read. */
+  knownSkus: KnownSkus | null;
 }
 
 /** Results of an upload and a run for a file. */

@@ -6,12 +6,13 @@ import type { ObjectStore } from '../../base/storage/object-store';
 import type { FeedRecord, RecordPlace } from '../../feed-format/read/extract';
 import { productColumns } from '../../feed-format/columns';
 import type { FeedHeader } from '../../feed-format/read/header';
-import { findNewerLoadedFeed, headerIssues, reportedNames } from './header-issues';
+import { findNewerLoadedFeed, headerIssues, moneyIssues, reportsMoney } from './header-issues';
 import type { PartnerDigests } from './unchanged/partner-digests';
 import { openRawFile, type FeedToRun, type OpenFeed } from './raw-file';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
 import {
+  hasCurrency,
   hasPrice,
   keptValue,
   namedSkus,
@@ -75,7 +76,8 @@ async function copyRecords(
   stats.hasPriceColumn = columns.has('price');
   stats.keepsPrices = keptColumns.includes('price');
   stats.isCorrection = header.codes !== undefined;
-  const newerFeed = await findNewerLoadedFeed(trx, feed);
+  const countsCurrencies = reportsMoney(header.reading, feed.mode);
+  const newerFeedId = await findNewerLoadedFeed(trx, feed);
   const known = digests && (await stats.timed('load digests', () => digests.load(header, feed)));
   const batch = new TextBatch();
   /** Copies the skus of a record that is not copied itself; for a feed that withdraws products that it does not name. */
@@ -89,7 +91,7 @@ async function copyRecords(
   const rows = records<Buffer>(
     (place, text) => {
       stats.headerPlace = place;
-      for (const issue of headerIssues(place, reportedNames(header, text), newerFeed))
+      for (const issue of headerIssues(place, text, header, { mode: feed.mode, newerFeedId }))
         stats.issues.add(issue);
       return null;
     },
@@ -98,6 +100,7 @@ async function copyRecords(
       if (!record.tooLong && !fillsDown && known?.isUnchanged(record.bytes, record)) {
         stats.unchanged++;
         stats.hasPrices ||= stats.hasPriceColumn && hasPrice(record, header);
+        stats.hasCurrencies ||= countsCurrencies && hasCurrency(record, header);
         return addNames(record);
       }
       const { values, issues } = transformRecord(record, header, feed.mode);
@@ -107,6 +110,7 @@ async function copyRecords(
         return addNames(record);
       }
       stats.hasPrices ||= values.price !== null && values.price !== keptValue('price');
+      stats.hasCurrencies ||= values.currency !== null && values.currency !== keptValue('currency');
       const superseded = known?.markStaged(values.sku, issues === undefined && !fillsDown);
       if (known?.hasRepeatedSku && !target.allowsRepeatedSkus) throw new RepeatedSku();
       stats.copied++;
@@ -122,6 +126,9 @@ async function copyRecords(
   );
   async function* batches(): AsyncGenerator<Buffer> {
     yield* rows;
+    const { copied, unchanged, hasPrices, hasCurrencies } = stats;
+    const seen = { hasRows: copied + unchanged > 0, hasPrices, hasCurrencies };
+    for (const issue of moneyIssues(stats.headerPlace, header, feed.mode, seen)) stats.issues.add(issue);
     await target.onRead?.();
     yield batch.flush();
   }

@@ -1,41 +1,88 @@
 import type { Database } from '../../base/db/database';
 import type { FeedToRun } from './raw-file';
 import { formatId } from '../../base/ids';
-import { productColumns } from '../../feed-format/columns';
+import { productColumns, type ProductColumn } from '../../feed-format/columns';
+import type { LoadMode } from '../../feed-format/load-options';
 import type { RecordPlace } from '../../feed-format/read/extract';
 import type { FeedHeader } from '../../feed-format/read/header';
-import { hasOurNames } from '../../feed-format/read/format-reading';
+import { isAsSpecified } from '../../feed-format/format-definition';
+import { hasOurNames, type FormatReading } from '../../feed-format/read/format-reading';
 import { headerNames } from '../../feed-format/read/header-names';
 import { isReportColumn } from '../../feed-format/report-columns';
 import { rowIssue, type RowIssue } from '../../feed-format/rows/row-issues';
+import { unmappedColumns } from '../../feed-format/rows/unmapped-headers';
+
+interface HeaderIssueOptions {
+  mode: LoadMode;
+  /** A feed of the partner that was uploaded later and is loaded already. */
+  newerFeedId?: number;
+}
 
 /**
  * Reports issues of the header, once per feed.
- * @param newerFeedId - a feed of the partner that was uploaded later and is loaded already
+ * @param text - the header row
  */
 export function* headerIssues(
   place: RecordPlace,
-  names: readonly string[],
-  newerFeedId: number | undefined,
+  text: string,
+  { delimiter, reading }: FeedHeader,
+  { mode, newerFeedId }: HeaderIssueOptions,
 ): Generator<RowIssue> {
   if (newerFeedId !== undefined) {
     yield rowIssue(place, null, { code: 'older_feed', value: formatId('FD', newerFeedId) });
   }
-  for (const [position, name] of names.entries()) {
-    const isKnown = productColumns.some((column) => column === name.toLowerCase());
-    if (isKnown || name === '' || isReportColumn(name)) continue;
-    yield rowIssue(place, null, { code: 'unknown_column', columnNumber: position + 1, value: name });
+  const names = headerNames(Buffer.from(text), { delimiter, syntax: reading.syntax }) ?? [];
+  const unmapped = leavesPricesAlone(reading, mode) ? noFields : unmappedColumns(reading, names);
+  // A format with other names for columns lists all columns that it reads.
+  const hasUnknown = hasOurNames(reading.format.definition);
+  for (const [position, value] of names.entries()) {
+    const field = unmapped.get(position);
+    const columnNumber = position + 1;
+    if (field) yield rowIssue(place, null, { code: 'unmapped_column', field, columnNumber, value });
+    else if (hasUnknown && isUnknown(value) && !reading.positions.includes(position))
+      yield rowIssue(place, null, { code: 'unknown_column', columnNumber, value });
   }
 }
 
-/**
- * Lists the names of a header row; names that its format reads are empty texts.
- * None for a format with other names for columns: it lists all columns that it reads.
- */
-export function reportedNames({ delimiter, reading }: FeedHeader, text: string): string[] {
-  if (!hasOurNames(reading.format.definition)) return [];
-  const names = headerNames(Buffer.from(text), { delimiter, syntax: reading.syntax }) ?? [];
-  return names.map((name, position) => (reading.positions.includes(position) ? '' : name));
+const noFields: ReadonlyMap<number, ProductColumn> = new Map();
+
+/** Whether the file updates other values than prices: columns may be left out on purpose. */
+const leavesPricesAlone = ({ columns }: FormatReading, mode: LoadMode) =>
+  mode === 'update' && !columns.has('price');
+
+const isUnknown = (name: string) =>
+  name !== '' && !isReportColumn(name) && !productColumns.some((column) => column === name.toLowerCase());
+
+/** Prices and currencies in the valid rows of a file. */
+export interface MoneySeen {
+  hasRows: boolean;
+  hasPrices: boolean;
+  hasCurrencies: boolean;
+}
+
+/** Tells whether missing prices and currencies of a file are reported. */
+export const reportsMoney = (reading: FormatReading, mode: LoadMode): boolean =>
+  !isAsSpecified(reading.format.definition) && !leavesPricesAlone(reading, mode);
+
+/** Reports prices or currencies that are missing in all rows. @param seen - in the whole file */
+export function* moneyIssues(
+  place: RecordPlace,
+  { positions, reading }: FeedHeader,
+  mode: LoadMode,
+  { hasRows, hasPrices, hasCurrencies }: MoneySeen,
+): Generator<RowIssue> {
+  if (!reportsMoney(reading, mode)) return;
+  const numberOf = (position: number | undefined) => (position === undefined ? null : position + 1);
+  if (hasRows && !hasPrices && reading.format.definition.columns.price) {
+    const columnNumber = numberOf(positions.price);
+    yield rowIssue(place, null, { code: 'no_prices', field: 'price', columnNumber });
+  }
+  // An update without a column for currencies leaves the stored ones alone.
+  const keepsCurrencies = mode === 'update' && !reading.columns.has('currency');
+  if (hasPrices && !hasCurrencies && !keepsCurrencies) {
+    const columnNumber = numberOf(positions.currency);
+    yield rowIssue(place, null, { code: 'no_currency', field: 'currency', columnNumber });
+  }
 }
 
 /** Finds the partner's newest loaded feed that was uploaded after this one. */

@@ -36,6 +36,8 @@ export class RunStats {
   prices = { changed: 0, jumped: 0 };
   /** Whether a valid row has a price. */
   hasPrices = false;
+  /** Whether a valid row has a currency. Unknown for rows unchanged by their digest where `moneyIssues` reports nothing. */
+  hasCurrencies = false;
   hasPriceColumn = false;
   /** Whether empty prices keep the stored ones. */
   keepsPrices = false;
@@ -73,6 +75,7 @@ export class RunStats {
     this.unreadableLines = [];
     this.prices = { changed: 0, jumped: 0 };
     this.hasPrices = false;
+    this.hasCurrencies = false;
   }
 
   /** Counts a row that could not be split into cells. */

@@ -164,6 +164,9 @@ describe('GET /feeds/profile', () => {
         const fields: Partial<Record<typeof code, Record<string, string>>> = {
           unknown_sku: { mode: 'update' },
           incomplete_group: { format: 'shopify' },
+          unmapped_column: { format: 'google-merchant' },
+          no_prices: { format: 'google-merchant' },
+          no_currency: { format: 'google-merchant' },
         };
         const feed = await service.api.uploadFeed(example, `Example of ${code}`, fields[code] ?? {});
         if (code === 'older_feed') await service.api.loadFeed(example, `Example of ${code}`);

@@ -140,6 +140,7 @@ describe('POST /feeds/inspect', () => {
         },
         draft_format: null,
         doubts: [],
+        known_skus: { checked: 1, known: 0 },
         sample: [
           values({
             sku: '01',

@@ -40,6 +40,7 @@ describe('npm run feed -- inspect', () => {
     expect(code).toBe(3);
     expect(stdout).toBe(`spring.csv: an upload would store it.
 Encoding utf-8, delimiter ",", line ends lf, 2 rows.
+1 of 2 skus are known.
 
 column  header        read as
 1       sku           sku

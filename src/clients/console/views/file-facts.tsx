@@ -12,7 +12,8 @@ interface Options {
 
 /** Properties of the file, by the chosen reading. */
 export function FileFacts({ draft, inspection }: Options) {
-  const { detected_encoding, delimiter, decimal_separator, skip_lines, row_count, complete } = inspection;
+  const { detected_encoding, delimiter, decimal_separator, skip_lines, row_count, complete, known_skus } =
+    inspection;
   return (
     <Card>
       <Facts
@@ -24,6 +25,7 @@ export function FileFacts({ draft, inspection }: Options) {
           [texts.check.decimal, decimal_separator && texts.check.decimals[decimal_separator]],
           [texts.check.skipped, skip_lines > 0 && String(skip_lines)],
           [texts.counts.processed!, texts.check.rows(row_count, complete)],
+          [texts.check.skus, known_skus && texts.check.knownSkus(known_skus.known, known_skus.checked)],
         ]}
       />
     </Card>

@@ -138,7 +138,7 @@ describe('GET /jobs/{job_id}/issues', () => {
     );
 
     const codes =
-      "'missing_required', 'incomplete_group', 'invalid_price', 'invalid_currency', 'currency_conflict', 'too_many_fields', 'value_too_long', 'invalid_character', 'invalid_quoting', 'duplicate_sku', 'superseded_row', 'unknown_sku', 'suspicious_sku', 'repeated_header', 'unknown_availability', 'zero_price', 'unknown_column', 'price_jump' or 'older_feed'";
+      "'missing_required', 'incomplete_group', 'invalid_price', 'invalid_currency', 'currency_conflict', 'too_many_fields', 'value_too_long', 'invalid_character', 'invalid_quoting', 'duplicate_sku', 'superseded_row', 'unknown_sku', 'suspicious_sku', 'repeated_header', 'unknown_availability', 'zero_price', 'unknown_column', 'unmapped_column', 'no_prices', 'no_currency', 'price_jump' or 'older_feed'";
     it.each([
       ['code', 'invalid_prices', codes],
       ['code', 'INVALID_PRICE', codes],
