@@ -99,11 +99,8 @@ function answersOf(doubts: readonly Doubt[], truth: Truth, products: ReadonlyMap
       const currency = truth.currency?.constant;
       const scores = doubt.choices.map(({ changes, sample, value_pointer }, index) => {
         if (value_pointer !== null) return currency === undefined ? -Infinity : Infinity;
-        const agreeing = sample.filter((each) => {
-          const product = products.get(each.sku ?? '');
-          return product && sameAmount(product.price, each.price ?? '') && isName(each.product_name ?? '', product);
-        });
-        return agreeing.length - (sample.length - agreeing.length) + mapped(changes, truth) - index / 100;
+        const agreed = sample.map((each) => agreementOf(each, products.get(each.sku ?? '')));
+        return agreed.reduce((sum, each) => sum + each, 0) + mapped(changes, truth) - index / 100;
       });
       const choice = scores.indexOf(Math.max(...scores));
       return [doubt.about, { choice, value: currency ?? '' }];
@@ -111,11 +108,22 @@ function answersOf(doubts: readonly Doubt[], truth: Truth, products: ReadonlyMap
   );
 }
 
+/** Returns how well a product of a sample agrees with the right one, -1 to 1; a missing price neither agrees nor disagrees. */
+function agreementOf(each: Doubt['choices'][number]['sample'][number], product: Product | undefined): number {
+  if (!product) return -1;
+  const { price, product_name } = each;
+  const ofPrice = price === null || price === undefined ? 0 : sameAmount(product.price, price) ? 0.5 : -0.5;
+  return ofPrice + (isName(product_name ?? '', product) ? 0.5 : -0.5);
+}
+
 /** Counts agreements of a choice with the mapping by hand. */
 function mapped(changes: Record<string, unknown>, { sku, price, only_rows_where: rows }: Truth): number {
   const text = JSON.stringify(changes);
   const columns = (changes.columns ?? {}) as Record<string, unknown>;
-  const names = (source: unknown, header: unknown) => JSON.stringify(source ?? null).includes(JSON.stringify(header));
+  const names = (source: unknown, header: unknown) =>
+    JSON.stringify(source ?? null).includes(
+      typeof header === 'number' ? `"position":${header + 1}}` : JSON.stringify(header),
+    );
   let score = 0;
   if ('price' in columns) {
     const isRight = price ? names(columns.price, price.column) : columns.price === null;
@@ -156,7 +164,7 @@ function faultsOf(each: Product, product: Product): string[] {
   const faults: string[] = [];
   if (!isName(each.product_name, product)) faults.push(`name ${each.product_name} not ${product.product_name}`);
   if (each.price !== '' && !sameAmount(product.price, each.price)) faults.push(`price ${each.price} not ${product.price}`);
-  if (each.currency !== '' && each.currency !== product.currency)
+  if (each.currency !== '' && product.price !== '' && each.currency !== product.currency)
     faults.push(`currency ${each.currency} not ${product.currency || 'empty'}`);
   const { availability } = product;
   if (!['-', '', each.availability].includes(availability) && each.availability !== '')

@@ -1,3 +1,4 @@
+import { parseUnit } from '../currency-signs';
 import { comparable } from '../read/format-reading';
 import { trimText } from '../text';
 import { meaningOf, type HeaderMeaning } from './header-meaning';
@@ -14,10 +15,6 @@ export interface Column {
   /** What its header means, or the kind of its cells. */
   meaning: HeaderMeaning | undefined;
 }
-
-/** A price, perhaps with a sign or code of its currency. */
-export const numberText =
-  /^(?:\p{Sc}|R\$|[A-Za-z]{3}|[A-Za-z]{2}\.?)?[ \u00a0\u202f]?-?\d[\d.,'’ \u00a0\u202f]*[ \u00a0\u202f]?(?:,-|\.-)?(?:\p{Sc}|[A-Za-złč]{2,3}\.?|грн\.?|руб\.?|บาท|円|元|원)?$/u;
 
 /** Share of cells from which a rule counts for a column. */
 const nearlyAll = 0.9;
@@ -42,7 +39,7 @@ export function columnsOfTable(
     if (!isUsable) return [];
     const cells = rows.map((row) => trimText(row[position] ?? ''));
     const filled = cells.filter((cell) => cell !== '').length;
-    return [{ position, header, cells, filled, meaning: meaningOf(header) ?? meaningOfCells(cells) }];
+    return [{ position, header, cells, filled, meaning: meaningIn(meaningOf(header), cells) }];
   });
 }
 
@@ -50,6 +47,18 @@ const columnsMax = 1_000;
 
 /** Longer names are refused in a format. */
 const headerCharactersMax = 255;
+
+/** Corrects what a header means by the cells under it. */
+function meaningIn(named: HeaderMeaning | undefined, cells: readonly string[]): HeaderMeaning | undefined {
+  if (!named) return meaningOfCells(cells);
+  const isProduct = named.field === 'product_name' && named.strength < 0.6;
+  // Under "article", numbers are no names.
+  if (!isProduct || shareOf(cells, (cell) => codeText.test(cell)) < nearlyAll) return named;
+  return { field: 'sku', strength: 0.7, reason: `${named.reason}, and its cells are numbers` };
+}
+
+/** A text that may be a number of a product: one word with a digit, and no price. */
+export const codeText = /^(?!\d+[.,]\d{1,2}$)(?=\D*\d)[^\s]{1,40}$/;
 
 /** Recognizes trade item numbers by their check digits, whatever their header. */
 function meaningOfCells(cells: readonly string[]): HeaderMeaning | undefined {
@@ -78,7 +87,16 @@ export function shareOf(cells: readonly string[], test: (cell: string) => boolea
   return filled === 0 ? 0 : passed / filled;
 }
 
-export const isNumber = (cell: string) => numberText.test(cell);
+/** A number between texts that may be its unit. */
+const numberWithUnit = /^([^\d-]{0,12})-?(?:\d[\d.,'’\s]{0,30})([^\d]{0,12})$/;
+const plainNumber = /^-?\d+(?:[.,]\d+)?$/;
+
+/** Tells a number, perhaps with sign or code of its currency. */
+export function isNumber(cell: string): boolean {
+  if (plainNumber.test(cell)) return true;
+  const found = numberWithUnit.exec(cell);
+  return found !== null && [found[1]!, found[2]!.replace(/^[-–]{1,2}/, '')].every((unit) => parseUnit(unit) !== undefined);
+}
 
 /** Returns the share of the non-empty cells that differ from all others; 1 if all are empty. */
 export function distinctShare(cells: readonly string[]): number {
@@ -99,6 +117,14 @@ export const isEmptyColumn = ({ filled }: Column) => filled === 0;
 
 /** Returns the share of all rows in which a column has a text. */
 export const filledShare = ({ cells, filled }: Column) => (cells.length === 0 ? 0 : filled / cells.length);
+
+/** Lists the columns that tell variants of a product apart, such as size and colour; not those with the names of options. */
+export function optionsOf(columns: readonly Column[]): Column[] {
+  return columns.filter(
+    ({ meaning, cells }) =>
+      meaning?.field === 'option' && meaning.kind !== 'label' && new Set(cells.filter((cell) => cell !== '')).size > 1,
+  );
+}
 
 /** Formats a column for a question. */
 export const labelOf = ({ header, position }: Column) =>

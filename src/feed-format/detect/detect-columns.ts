@@ -2,7 +2,7 @@ import { isKnownAvailability } from '../availability';
 import { productColumns, type ProductColumn } from '../columns';
 import type { FormatDefinition } from '../format-definition';
 import { trimText } from '../text';
-import { isNumber, shareOf, type Column } from './column-cells';
+import { differ, isNumber, shareOf, type Column } from './column-cells';
 import { valueMeant } from './known-words';
 
 type KnownAvailability = NonNullable<FormatDefinition['availability']>[string];
@@ -23,7 +23,7 @@ const others = ['description', 'brand', 'category', 'currency', 'availability'] 
 type Other = (typeof others)[number];
 
 /** Below this, nothing is said. */
-const confidenceMin = 0.3;
+const confidenceMin = 0.5;
 
 /**
  * Finds the columns that headers mean, except for sku, name and price: by names and by cells. Each column has one header.
@@ -34,6 +34,7 @@ export function detectColumns(columns: readonly Column[], taken: ReadonlySet<num
     .filter(({ position }) => !taken.has(position))
     .flatMap(candidatesOf)
     .filter(({ confidence }) => confidence >= confidenceMin)
+    .filter((each, _, all) => !isOneOfSeveral(each, all, columns))
     .sort((a, b) => b.confidence - a.confidence || Number(a.isQuantity) - Number(b.isQuantity) || a.position - b.position);
   const matches: ColumnMatch[] = [];
   for (const candidate of candidates) {
@@ -45,6 +46,19 @@ export function detectColumns(columns: readonly Column[], taken: ReadonlySet<num
     matches.push({ ...candidate, confidence: round(hasRival ? Math.min(confidence, disputed) : confidence) });
   }
   return matches;
+}
+
+/** Tells quantities in several places, none of which is the stock of the product. */
+function isOneOfSeveral(match: ColumnMatch, all: readonly ColumnMatch[], columns: readonly Column[]): boolean {
+  const columnAt = (position: number) => columns.find((each) => each.position === position)!;
+  return all.some(
+    ({ isQuantity, confidence, position }) =>
+      match.isQuantity === true &&
+      isQuantity === true &&
+      position !== match.position &&
+      confidence === match.confidence &&
+      differ(columnAt(position), columnAt(match.position)),
+  );
 }
 
 /** The choice is a guess if another header names the same column at least this well. */
@@ -59,11 +73,12 @@ function candidatesOf({ position, header, cells, filled, meaning }: Column): Col
   const strength = own ? 1 : (meaning?.strength ?? 0);
   const reason = meaning?.reason ?? 'its name is ours';
   if (field === 'quantity' || field === 'availability') {
+    if (strength < stockMin) return [];
     const [quantity, words] = availabilityChecks(cells);
     const column = 'availability';
     if (filled === 0) return field === 'availability' ? [{ position, column, confidence: strength - 0.1, reason }] : [];
     if (own) return [{ position, column, confidence: 1, reason, isQuantity: !words && quantity }];
-    if (words) return [{ position, column, confidence: strength, reason: `${reason}, and its cells are words for availability` }];
+    if (words && !(quantity && field === 'quantity')) return [{ position, column, confidence: strength, reason: `${reason}, and its cells are words for availability` }];
     return quantity ? [{ position, column, confidence: strength - 0.02, reason: `${reason}, and its cells are numbers`, isQuantity: true }] : [];
   }
   const column = others.find((each) => each === field);
@@ -71,6 +86,9 @@ function candidatesOf({ position, header, cells, filled, meaning }: Column): Col
   const confidence = own ? 1 : Math.max(0, strength + contentCheck(column, cells));
   return [{ position, column, confidence, reason }];
 }
+
+/** Below this, numbers and yes or no are about something else than the stock. */
+const stockMin = 0.6;
 
 /** Share of cells that must agree with a column. */
 const agreeingMin = 0.8;

@@ -191,7 +191,9 @@ function singleByteOf(sample: Buffer): EncodingGuess {
     .flatMap(({ encodings, letters }) =>
       encodings.map((encoding) => {
         const text = decodeBeginning(sample, { encoding })?.toString();
-        return { encoding, text, score: text === undefined ? -1 : likelihood(text, letters) };
+        // Control characters of ISO 8859 are letters and quotes of Windows.
+        const isReadable = text !== undefined && !/[\u0080-\u009f]/.test(text);
+        return { encoding, text, score: isReadable ? likelihood(text, letters) : -1 };
       }),
     )
     .filter(({ score }) => score > 0)
@@ -219,6 +221,7 @@ function likelihood(text: string, alphabets: readonly string[]): number {
     for (const { 0: character, index } of beyond) {
       const isWithinWord = isLetter(index - 1) && isLetter(index + 1);
       if (alphabet.includes(character.toLowerCase())) sum += 1;
+      else if (character === '´') sum += 0.9;
       else if (!isWithinWord && (character === '€' || plainSigns.test(character))) sum += 0.9;
       else if (/\p{L}/u.test(character)) sum += 0.2;
       else sum -= /\p{Cc}/u.test(character) ? 2 : 0.5;

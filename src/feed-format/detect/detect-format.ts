@@ -1,7 +1,7 @@
 import { columnsOfTable, isNumber, type Column } from './column-cells';
 import type { ProductColumn } from '../columns';
 import { currencyInHeader, currencyInPrice, minorDigitsOf } from '../currency';
-import type { Encoding, FormatDefinition } from '../format-definition';
+import type { Encoding, FeedFormat, FormatDefinition } from '../format-definition';
 import { decodeBeginning } from '../read/decode-text';
 import type { Delimiter } from '../delimiter';
 import { delimiterLineMax, findDelimiterLine } from '../read/delimiter-line';
@@ -11,7 +11,7 @@ import { detectEncoding } from './detect-encoding';
 import { findGroup } from './detect-groups';
 import { chooseName } from './detect-name';
 import { choosePrice, type PriceChoice } from './detect-price';
-import { findRowChoice } from './detect-rows';
+import { conditionOfShown, findRowChoice } from './detect-rows';
 import { chooseSku } from './detect-sku';
 import { detectTable, type Table } from './detect-table';
 import { draftOf } from './draft-format';
@@ -27,7 +27,10 @@ import {
   quoteDoubt,
 } from './format-doubts';
 import { comparable } from '../read/format-reading';
+import { trimText } from '../text';
 import { firstRecords } from '../read/first-records';
+import type { RecordSyntax } from '../read/record-syntax';
+import { hasTextMarks, readRows } from './detect-quote';
 import { nameDoubt, skuDoubt } from './key-doubts';
 import { builtInConfidence, builtInFor, matchesOf } from './known-systems';
 
@@ -80,6 +83,8 @@ interface DetectionOptions {
   complete: boolean;
   /** The currency in orders of products without one. */
   defaultCurrency: string;
+  /** Whether the file may have no names: it updates products. */
+  isUpdate?: boolean;
 }
 
 /**
@@ -97,12 +102,18 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
   const line = findDelimiterLine(decoded.toString('latin1', 0, delimiterLineMax));
   const text = decoded.subarray(line?.length ?? 0);
   const start = text.subarray(0, tableBytes);
-  const table = detectTable((delimiter) => firstRecords(start, delimiter), line?.stated);
+  const table = detectTable((delimiter) => firstRecords(start, delimiter, undefined, 'padded'), line?.stated);
   if (!table) return found;
-  const records = firstRecords(text, table.delimiter, Infinity).slice(table.recordsBefore + (table.names ? 1 : 0));
-  const whole = complete ? records : records.slice(0, -1);
-  const rows = whole.map(({ fields }) => fields).filter((fields) => isSplit(fields, table.width));
-  return { ...found, ...detectInTable(table, differentRows(rows), encoding, options.defaultCurrency) };
+  const builtIn = table.names && builtInFor(table.names);
+  const read = (syntax: RecordSyntax) => {
+    const records = firstRecords(text, table.delimiter, Infinity, syntax).slice(table.recordsBefore + (table.names ? 1 : 0));
+    return (complete ? records : records.slice(0, -1)).map(({ fields }) => fields);
+  };
+  const { rows, quote } = readRows(read, { isStandard: builtIn?.name === 'standard', width: table.width });
+  const isHeader = (fields: readonly string[]) =>
+    table.names?.every((name, position) => trimText(fields[position] ?? '') === name) ?? false;
+  const whole = differentRows(rows.filter((fields) => isSplit(fields, table.width) && !isHeader(fields)));
+  return { ...found, ...detectInTable({ ...table, builtIn, quote, rows: whole }, encoding, options) };
 }
 
 /** Whether a run can split a record; a record with too many fields may have shifted fields. */
@@ -120,16 +131,21 @@ function differentRows(rows: readonly (readonly string[])[]): (readonly string[]
   });
 }
 
+/** A table with its rows, without equal ones, and how they are written. */
+interface DetectedTable extends Table {
+  builtIn: FeedFormat | undefined;
+  quote: 'none' | undefined;
+  rows: readonly (readonly string[])[];
+}
+
 function detectInTable(
-  table: Table,
-  rows: readonly (readonly string[])[],
+  table: DetectedTable,
   encoding: Encoding | null,
-  defaultCurrency: string,
+  { defaultCurrency, isUpdate = false }: DetectionOptions,
 ) {
-  const { delimiter, names, width, confidence, skipLines } = table;
-  const builtIn = names && builtInFor(names);
-  const columns = columnsOfTable(names, width, rows);
-  const known = builtIn ? matchesOf(builtIn.definition, names) : [];
+  const { delimiter, names, width, confidence, skipLines, builtIn, quote } = table;
+  const columns = columnsOfTable(names, width, rowsOf(table));
+  const known = builtIn && names ? matchesOf(builtIn.definition, names) : [];
   const knownAs = (column: ProductColumn) => {
     const match = known.find((each) => each.column === column);
     return match && columns.find(({ position }) => position === match.position);
@@ -168,15 +184,23 @@ function detectInTable(
     ...matchOf(name.rivals[0], 'product_name', guess),
   ];
   const of = (position: number) => [...matches, ...guesses].find((match) => match.position === position);
+  const shown = conditionOfShown(columns);
+  const isMarked = hasTextMarks(
+    [sku.chosen ?? sku.rivals].flat().map(({ cells }) => cells),
+    columns.map(({ cells }) => cells),
+  );
   const place = {
     ...(delimiter !== ',' && { delimiter }),
     ...(encoding !== null && encoding !== 'utf-8' && { encoding }),
     ...(skipLines > 0 && { skip_lines: skipLines }),
     ...(!names && { header: false, fields: width }),
+    ...(quote && { quote }),
+    ...(!builtIn && shown && { only_rows_where: shown }),
+    ...(isMarked && { text_marks: 'strip' as const }),
     ...(reading?.separator === ',' && { decimal_separator: ',' }),
     ...(reading?.currency === 'signs' && { currency_from_sign: true }),
   };
-  const hasName = name.chosen !== undefined || name.rivals.length > 0;
+  const hasName = isUpdate || name.chosen !== undefined || name.rivals.length > 0;
   const hasSku = sku.chosen !== undefined || sku.rivals.length > 0;
   const drafted = matches.filter(
     ({ column, position }) => column !== 'price' || position === draftedPrice?.position,
@@ -185,9 +209,9 @@ function detectInTable(
     notOther.has(position) || matches.some((match) => match.position === position);
   const doubts = [
     skuDoubt(sku, sku.doubt === 'repeated' ? findRowChoice(columns, sku.rivals[0]!) : undefined),
-    damagedSkuDoubt([sku.chosen ?? sku.rivals].flat()),
+    damagedSkuDoubt([sku.chosen ?? sku.rivals].flat(), isMarked),
     nameDoubt(name),
-    quoteDoubt(columns.filter(isRead)),
+    builtIn?.name === 'standard' ? quoteDoubt(columns.filter(isRead)) : undefined,
     // Before the price: its answer may name the currency of one column.
     builtIn?.name === 'standard'
       ? undefined
@@ -219,6 +243,15 @@ function detectInTable(
     doubts: draft === null ? [] : doubts,
     definition: isOpen ? null : (draft as unknown as FormatDefinition),
   };
+}
+
+/** Returns the rows that the built-in format reads. */
+function rowsOf({ builtIn, names, rows }: DetectedTable): DetectedTable['rows'] {
+  const needed = builtIn?.definition.ignore_rows_without;
+  if (!needed || !names) return rows;
+  const positions = needed.map((header) => names.findIndex((name) => comparable(name) === comparable(header)));
+  if (positions.every((position) => position === -1)) return rows;
+  return rows.filter((row) => positions.some((position) => trimText(row[position] ?? '') !== ''));
 }
 
 /** Columns that are chosen one by one. */

@@ -1,4 +1,4 @@
-import type { Column } from './column-cells';
+import { optionsOf, type Column } from './column-cells';
 
 /** Rows of one product, whose common values are in the first one only. */
 export interface Group {
@@ -40,8 +40,8 @@ export function findGroup(
     .sort((a, b) => order(a) - order(b))
     .find((column) => explains(column, name, empty));
   if (!by) return undefined;
-  const options = columns.filter(({ meaning, filled }) => meaning?.field === 'option' && filled > 0);
-  return { by, filled: [name, ...others.filter((column) => isFirstOnly(by, column))], options };
+  const filled = [name, ...others.filter((column) => isFirstOnly(by, column))];
+  return { by, filled, options: optionsOf(columns) };
 }
 
 /** Tells whether runs of equal cells begin with a name, and have no other. */

@@ -46,12 +46,18 @@ export function choosePrice(columns: readonly Column[], known?: Column): PriceCh
   const [first] = best;
   if (first) {
     const isOpen = hasDifferentCells(best) || (haveDifferentUnits(sure) && hasDifferentCells(sure));
-    if (isOpen) return open('several', hasDifferentCells(best) ? best : sure);
+    if (isOpen) return open('several', [...best, ...sure.filter((each) => !best.includes(each))]);
     const { strength, reason } = first.column.meaning!;
     return { ...unknown, chosen: first.column, confidence: strength, reason };
   }
   if (candidates.length > 0) return open('unsure', candidates);
-  return open('unnamed', columns.filter(isUnnamedPrice).map((column) => ({ column })));
+  const unnamed = columns.filter(isUnnamedPrice);
+  const written = unnamed.filter(({ cells }) => shareOf(cells, hasDecimals) >= decimalsMin);
+  const [only] = written;
+  // Without names of columns, the only numbers with decimals are the prices.
+  if (written.length === 1 && only!.header === '')
+    return { ...unknown, chosen: only, confidence: 0.6, reason: 'only its cells are numbers with decimals' };
+  return open('unnamed', (written.length > 0 && only!.header === '' ? written : unnamed).map((column) => ({ column })));
 }
 
 const unknown: PriceChoice = { chosen: undefined, confidence: 0, reason: '', rivals: [], doubt: null };
@@ -81,9 +87,18 @@ function rankOf({ meaning }: Column): Rank | undefined {
 /** Strength of a name that means nothing but a price. */
 const sureMin = 0.8;
 
+/** Minimum share of numbers with decimals in a column of prices without a name. */
+const decimalsMin = 0.3;
+
+const hasDecimals = (cell: string) => /^\D*\d+[.,]\d{1,4}\D*$/.test(cell);
+
+/** A number that identifies something. */
+const isIdentifier = (cell: string) => /^(?:0\d+|\d{7,})$/.test(cell);
+
 /** Tells numbers that may be prices: not a counter, a trade item number or a constant. */
 function isUnnamedPrice({ meaning, cells }: Column): boolean {
   if (meaning !== undefined || shareOf(cells, isNumber) < numbersOnly) return false;
+  if (shareOf(cells, isIdentifier) > 0.5) return false;
   return cells.length < 3 || new Set(cells).size > 1;
 }
 

@@ -1,3 +1,4 @@
+import type { FormatDefinition } from '../format-definition';
 import type { Column } from './column-cells';
 
 /** Rows that repeat the products of others: in another language or for another shop. */
@@ -33,4 +34,21 @@ const namesView = ({ header, meaning, cells, filled }: Column) =>
 function isKeyWithin({ cells }: Column, sku: Column): boolean {
   const keys = sku.cells.flatMap((cell, at) => (cell === '' ? [] : [`${cells[at]}\0${cell}`]));
   return new Set(keys).size === keys.length;
+}
+
+const shown = /^(?:1|true|yes|y|ja|j|si|sí|sì|oui|tak|да|так|active|published|visible|aktiv|actif|activo|attivo)?$/i;
+const hidden = /^'?(?:0|-1|false|no|n|nein|non|nie|нет|ні|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
+
+/** Finds the condition that leaves out products that their shop does not show. */
+export function conditionOfShown(columns: readonly Column[]): FormatDefinition['only_rows_where'] {
+  const column = columns.find(
+    ({ meaning, cells }) =>
+      meaning?.kind === 'published' &&
+      cells.some((cell) => hidden.test(cell)) &&
+      cells.some((cell) => cell !== '' && shown.test(cell)) &&
+      cells.every((cell) => shown.test(cell) || hidden.test(cell)),
+  );
+  if (!column) return undefined;
+  const values = [...new Set(column.cells.filter((cell) => shown.test(cell)).map((cell) => cell.toLowerCase()))];
+  return [{ header: column.header, values }];
 }

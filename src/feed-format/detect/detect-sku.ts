@@ -1,4 +1,13 @@
-import { differ, distinctShare, filledShare, isEmptyColumn, isKey, type Column } from './column-cells';
+import {
+  codeText,
+  differ,
+  filledShare,
+  isEmptyColumn,
+  isKey,
+  optionsOf,
+  shareOf,
+  type Column,
+} from './column-cells';
 
 /** The column of skus, or several if the file does not show which. */
 export interface SkuChoice {
@@ -23,6 +32,9 @@ interface Candidate {
   isDistinct: boolean;
 }
 
+/** Number of rows in which a constant is no sku. */
+const constantRows = 5;
+
 /** A key with fewer cells leaves out too many products, if another column is full. */
 const filledMin = 0.5;
 const filledEnough = 0.95;
@@ -38,11 +50,14 @@ export function chooseSku(columns: readonly Column[], known?: Column): SkuChoice
     if (rank === undefined) return [];
     // No other name is as good as the name in a known system.
     const least = known && column !== known ? Rank.sure : Rank.literal;
-    return [{ column, rank: Math.max(rank, least) as Rank, isDistinct: isKey(column.cells) }];
+    const word = wordInsteadOfSku(column.cells);
+    const cells = word === undefined ? column.cells : column.cells.filter((cell) => cell !== word);
+    return [{ column, rank: Math.max(rank, least) as Rank, isDistinct: isKey(cells) }];
   });
   const isBlank = found.every(({ column }) => isEmptyColumn(column));
   const candidates = found
     .filter(({ column }) => isBlank || !isEmptyColumn(column))
+    .filter(({ column: { cells } }) => cells.length < constantRows || new Set(cells).size > 1)
     .filter((each, _, all) => all.length === 1 || !isRowNumber(each))
     .sort((a, b) => a.rank - b.rank || Number(b.isDistinct) - Number(a.isDistinct));
   const [first] = candidates;
@@ -60,6 +75,10 @@ export function chooseSku(columns: readonly Column[], known?: Column): SkuChoice
     ({ column, rank }) => rank < Rank.supplier && filledShare(column) >= filledEnough,
   )?.column;
   if (fuller && filledShare(first.column) < filledMin) return open('incomplete', [first.column, fuller]);
+  if (first.column.header === '') {
+    const codes = codesIn(columns).filter((column) => differ(column, first.column));
+    if (codes.length > 0) return open('unnamed', [first.column, ...codes]);
+  }
   const rivals = keys.filter((each) => isRival(first, each));
   if (rivals.length > 1 && first.rank !== Rank.literal && first.column !== known)
     return open('several', rivals.map(({ column }) => column));
@@ -115,34 +134,48 @@ function isRowNumber({ column: { cells, meaning }, rank }: Candidate): boolean {
   return [0, 1].includes(first) && cells.every((cell, at) => cell === '' || Number(cell) === first + at);
 }
 
-/** Finds columns that make a repeated number unique: options such as size and colour. */
+/** Finds the columns that make a repeated number unique: the options of variants. */
 function joinsOf(sku: Column, columns: readonly Column[]): Column[][] {
-  const options = columns.filter(({ meaning, filled }) => meaning?.field === 'option' && filled > 0);
-  const combinations = [...options.map((option) => [option]), ...(options.length > 1 ? [options] : [])];
-  const joins = combinations.map((others) => [sku, ...others]).filter((join) => isKey(joined(join)));
-  return joins.slice(0, joinsMax);
+  const join = [sku, ...optionsOf(columns).slice(0, optionsMax)];
+  return join.length > 1 && isKey(joined(join)) ? [join] : [];
 }
 
-const joinsMax = 2;
+/** More columns make no readable sku. */
+const optionsMax = 3;
 
 /** Joins the cells of columns; a row without the first one is empty. */
-export const joined = ([first, ...others]: readonly Column[]): string[] =>
+const joined = ([first, ...others]: readonly Column[]): string[] =>
   first!.cells.map((cell, at) =>
     cell === '' ? '' : [cell, ...others.map(({ cells }) => cells[at]!).filter((text) => text !== '')].join('-'),
   );
 
 /** Asks for a key among columns of codes whose names say nothing. */
 function unnamedChoice(columns: readonly Column[]): SkuChoice {
-  const codes = columns.filter(
-    (column) =>
-      column.meaning === undefined &&
-      filledShare(column) >= filledEnough &&
-      column.cells.length > 1 &&
-      distinctShare(column.cells) === 1 &&
-      column.cells.every((cell) => codeText.test(cell)),
-  );
-  return codes.length === 0 ? unknown : { ...unknown, rivals: codes, doubt: 'unnamed' };
+  const codes = codesIn(columns);
+  const [only] = codes;
+  if (!only) return unknown;
+  // Without names of columns, the only key is the sku.
+  if (codes.length === 1 && only.header === '')
+    return { ...unknown, chosen: only, confidence: substituteConfidence, reason: 'only its cells differ in all rows' };
+  return { ...unknown, rivals: codes, doubt: 'unnamed' };
 }
 
-/** A text that may be a number of a product: one word with a digit, and no price. */
-const codeText = /^(?!\d+[.,]\d{1,2}$)(?=\D*\d)[^\s]{1,40}$/;
+const codesIn = (columns: readonly Column[]): Column[] =>
+  columns.filter(
+    (column) =>
+      (column.meaning === undefined || ['option', 'other'].includes(column.meaning.field)) &&
+      filledShare(column) >= filledEnough &&
+      column.cells.length > 1 &&
+      isKey(column.cells) &&
+      shareOf(column.cells, (cell) => codeText.test(cell)) >= filledEnough,
+  );
+
+/** Finds the words that stand for a missing sku, such as "no barcode": the same text without digits in several rows. */
+export function wordInsteadOfSku(cells: readonly string[]): string | undefined {
+  const counts = new Map<string, number>();
+  for (const cell of cells) if (cell !== '' && !/\d/.test(cell)) counts.set(cell, (counts.get(cell) ?? 0) + 1);
+  const [word, count] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one), ['', 0]);
+  return count >= wordRowsMin && !isKey(cells) && isKey(cells.filter((cell) => cell !== word)) ? word : undefined;
+}
+
+const wordRowsMin = 2;

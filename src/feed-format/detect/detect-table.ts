@@ -22,11 +22,14 @@ export interface Table {
 }
 
 /** Number of first records that may be the header. */
-const headerRecordsMax = 50;
+const headerRecordsMax = 30;
 
 const sampleRecords = 200;
 
 const matchedMin = 0.6;
+
+/** Number of names that make a record a header row, if it has few others. */
+const surelyMin = 3;
 
 /**
  * Finds delimiter and header row: its cells are names of columns, and the following records have as many fields.
@@ -74,7 +77,12 @@ function bestOf(records: readonly TableRecord[], delimiter: Delimiter): Candidat
 /** Finds the header: the record with the most column names, or else the first one as wide as the following records. */
 function headerOf(records: readonly TableRecord[]): { at: number; matches: number } | undefined {
   const first = records.slice(0, headerRecordsMax);
-  const matches = first.map(({ fields }) => matchesIn(fields));
+  const matches: number[] = [];
+  for (const { fields } of first) {
+    matches.push(matchesIn(fields));
+    // No later row is a better header.
+    if (matches.at(-1)! >= Math.max(surelyMin, fields.length / 2)) break;
+  }
   const most = Math.max(0, ...matches);
   if (most >= 2) return { at: matches.indexOf(most), matches: most };
   const widths = first.map(({ fields }) => fields.length);
@@ -84,7 +92,7 @@ function headerOf(records: readonly TableRecord[]): { at: number; matches: numbe
     wide !== -1 && first[wide]!.fields.filter((field) => trimText(field) !== '').length > common / 2;
   if (records.length === 0) return undefined;
   const at = isNamed ? wide : 0;
-  return { at, matches: matches[at]! };
+  return { at, matches: matches[at] ?? 0 };
 }
 
 /** Tells a record of data from a header row: it has numbers where the other records have numbers. */
@@ -102,10 +110,10 @@ const agreeingMin = 0.9;
 /** Counts the columns that the cells name; none if many of them are numbers, as in a row of data. */
 function matchesIn(fields: readonly string[]): number {
   const texts = fields.slice(0, columnsMax).map(trimText).filter((field) => field !== '');
-  if (texts.filter(isNumber).length > numbersMax * texts.length) return 0;
+  if (texts.length < 2 || texts.filter(isNumber).length > numbersMax * texts.length) return 0;
   const columns = new Set<string>();
   for (const field of texts) {
-    if (field.length > nameCharactersMax) continue;
+    if (field.length > nameCharactersMax || field.split(' ', wordsMax + 1).length > wordsMax) continue;
     const meaning = meaningOf(field);
     if (meaning && meaning.field !== 'other' && meaning.strength >= matchedMin) columns.add(meaning.field);
   }
@@ -117,6 +125,7 @@ const columnsMax = 1_000;
 const numbersMax = 0.2;
 /** Longer cells are data. */
 const nameCharactersMax = 60;
+const wordsMax = 6;
 
 function mostFrequent(numbers: readonly number[]): number {
   const counts = new Map<number, number>();

@@ -1,8 +1,10 @@
 import { productColumns, type ProductColumn } from '../columns';
 import type { ColumnSource, FormatDefinition } from '../format-definition';
+import { comparable, headersOf } from '../read/format-reading';
 import { isNumber, sourceOf, type Column } from './column-cells';
 import { availabilityWords, type ColumnMatch } from './detect-columns';
 import type { Group } from './detect-groups';
+import { wordInsteadOfSku } from './detect-sku';
 import type { FormatDraft } from './format-doubts';
 
 interface DraftParts {
@@ -25,16 +27,19 @@ export function draftOf(parts: DraftParts): FormatDraft {
     const match = matches.find(({ column }) => column === wanted);
     return columns.find(({ position }) => position === match?.position)?.cells ?? [];
   };
-  const empty = wordsInsteadOf(cellsOf('price'));
+  const noSku = wordInsteadOfSku(cellsOf('sku'));
+  const empty = [...wordsInsteadOf(cellsOf('price')), ...(noSku === undefined ? [] : [noSku])];
   if (builtIn) {
-    const { sku, price, ...others } = builtIn.columns;
-    const has = (wanted: ProductColumn) => matches.some(({ column }) => column === wanted);
-    const kept = {
-      ...(has('sku') && { sku }),
-      ...others,
-      ...(has('price') && price && { price }),
-      ...constant,
-    };
+    const { sku, product_name, price, ...others } = builtIn.columns;
+    const known = { sku, product_name, price };
+    const keys = matches.flatMap(({ column, position }): [ProductColumn, ColumnSource][] => {
+      const found = columns.find((each) => each.position === position);
+      if (!found || !(column in known)) return [];
+      const source = known[column as keyof typeof known];
+      const isKnown = source && headersOf(source).some((header) => comparable(header) === comparable(found.header));
+      return [[column, isKnown ? source : sourceOf(found)]];
+    });
+    const kept = { ...Object.fromEntries(keys), ...others, ...constant };
     const words = [...(builtIn.null_values ?? []), ...empty];
     return { ...builtIn, ...place, ...(words.length > 0 && { null_values: words }), columns: inOrder(kept) };
   }

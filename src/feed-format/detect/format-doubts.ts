@@ -3,6 +3,7 @@ import { labelOf, sourceOf, type Column } from './column-cells';
 import type { DecimalGuess } from './detect-decimal';
 import type { PriceChoice } from './detect-price';
 import { suspicionOf } from '../rows/suspicious-sku';
+import { withoutTextMarks } from '../text-marks';
 
 /** A format without the parts in doubt, and members by name. */
 export type FormatDraft = NonNullable<components['schemas']['DraftFormat']>;
@@ -43,9 +44,10 @@ export const choice = (label: string, changes: Record<string, unknown>, valuePoi
 
 const listed = (columns: readonly Column[]) => columns.map(labelOf).join(', ');
 
-/** Asks about skus that a spreadsheet has marked or damaged. @param columns - with the skus, or candidates */
-export function damagedSkuDoubt(columns: readonly Column[]): FormatDoubt | undefined {
-  const damaged = columns.filter(({ cells }) => cells.some((cell) => suspicionOf(cell) !== undefined));
+/** Asks about skus that a spreadsheet has damaged. @param columns - with the skus, or candidates @param isMarked - whether marks of texts are removed */
+export function damagedSkuDoubt(columns: readonly Column[], isMarked: boolean): FormatDoubt | undefined {
+  const isDamaged = (cell: string) => suspicionOf(isMarked ? withoutTextMarks(cell, true) : cell) !== undefined;
+  const damaged = columns.filter(({ cells }) => cells.some(isDamaged));
   if (damaged.length === 0) return undefined;
   return {
     about: 'damaged_sku',

@@ -41,7 +41,11 @@ export type HeaderKind =
   /** Numbers of another party. */
   | 'supplier'
   /** Texts. */
-  | 'short';
+  | 'short'
+  /** Whether a product is shown. */
+  | 'published'
+  /** The name of an option, not its value. */
+  | 'label';
 
 /** What a header says a column has. */
 export interface HeaderClaim {
@@ -95,15 +99,19 @@ const rules: readonly Rule[] = [
   partyClaim,
   categoryClaim,
   textClaim,
+  (has) => (has('published') ? claim('status', 0.8, 'published') : undefined),
   (has) => (has('status') ? claim('status', 0.8) : undefined),
   (has) => (has('discount') ? claim('discount', 0.9) : undefined),
   (has) => (has('weight', 'measure') ? claim('weight', 0.9) : undefined),
   (has) => (has('minimum') ? claim('other', 0.8) : undefined),
   (has) => (has('unit') ? claim('unit', 0.8) : undefined),
-  (has) => (has('attribute', 'variant') ? claim('option', 0.85) : undefined),
+  (has) =>
+    has('attribute', 'variant') ? claim('option', 0.85, has('name') ? 'label' : undefined) : undefined,
   (has) => (has('parent') ? claim('parent', 0.6) : undefined),
   (has) => (has('purchase') ? claim('price', 0.45, 'purchase') : undefined),
   (has) => (has('wholesale') ? claim('price', 0.5, 'wholesale') : undefined),
+  (has, { concepts, unknown }) =>
+    has('selling') && concepts.size === 1 && unknown === 0 ? claim('price', 0.6, 'our') : undefined,
   (has) => (has('amount') ? claim('price', 0.45, 'plain') : undefined),
   (has) => (has('thing') ? claim('product_name', 0.55) : undefined),
 ];
@@ -178,6 +186,8 @@ function priceKind(has: Parameters<Rule>[0]): HeaderKind | undefined {
 function stockClaim(...[has]: Parameters<Rule>): HeaderClaim | undefined {
   if (has('quantity') && has('stock', 'availability')) return claim('quantity', 0.85);
   if (has('foreign', 'date', 'image', 'position')) return undefined;
+  // For sale, even if it is out of stock.
+  if (has('availability') && has('selling', 'order')) return claim('availability', 0.55);
   if (has('availability')) return claim('availability', has('text') ? 0.45 : 0.92);
   if (has('stock')) {
     if (has('status')) return claim('availability', 0.9);

@@ -153,6 +153,8 @@ const kindWords: Readonly<Record<HeaderKind, string>> = {
   gross: 'gross price',
   supplier: "supplier's number",
   short: 'short text',
+  published: 'whether a product is shown',
+  label: 'name of an option',
 };
 
 function reasonFor({ field, kind }: HeaderClaim, { languages }: HeaderReading): string {

@@ -62,6 +62,8 @@ function repeatedDoubt({ rivals, joins }: SkuChoice, first: Column): FormatDoubt
   const joined = joins.map((columns) =>
     choice(`The sku is ${columns.map(labelOf).join(' and ')}, joined by a hyphen`, {
       columns: { sku: { join: columns.map(({ header }) => header), with: '-' } },
+      // Options alone are no sku.
+      ignore_rows_without: [first.header],
     }),
   );
   return {

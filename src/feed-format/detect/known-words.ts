@@ -110,6 +110,16 @@ export const findFolded = (key: string): readonly KnownWord[] | undefined =>
 
 /** Finds a word by its stem: with another ending of the same language. */
 export function findInflected(key: string): readonly KnownWord[] | undefined {
+  if (inflected.size > inflectedMax) inflected.clear();
+  if (!inflected.has(key)) inflected.set(key, byStem(key));
+  return inflected.get(key);
+}
+
+/** Words that were looked up by their stem: the same ones occur in all cells of a column. */
+const inflected = new Map<string, readonly KnownWord[] | undefined>();
+const inflectedMax = 10_000;
+
+function byStem(key: string): readonly KnownWord[] | undefined {
   const { stems, endings } = index();
   const found = [...endings].flatMap(([language, list]) =>
     stemsOf(key, list).flatMap((stem) =>
