@@ -2060,7 +2060,7 @@ export interface components {
          */
         NullValues: string[];
         /**
-         * @description Columns whose empty cells take the value above them (fill down).
+         * @description Columns whose empty cells take the value above them (fill down). A column may be listed with several `by`: the first one that is in the header row is used for the whole file.
          * @example [
          *       {
          *         "column": "product_name",
@@ -2083,7 +2083,7 @@ export interface components {
          */
         FormatQuote: string;
         /**
-         * @description Conditions of rows. A row that does not meet one of them is no row: it has no issue and is not counted, but begins or continues its group (`fill_down`). A condition whose `header` the file lacks is ignored.
+         * @description Conditions of rows. A row that does not meet one of them is no row: it has no issue and is not counted, but begins or continues its group (`fill_down`). A condition whose `header` the file lacks is ignored. A header may be listed with several `by`: the first one that is in the header row is used; if none is, the cells are not filled down.
          * @example [
          *       {
          *         "header": "Status",
@@ -2107,7 +2107,7 @@ export interface components {
         RowCondition: {
             header: components["schemas"]["PartnerHeader"];
             /**
-             * @description Values, compared after trimming and without case; an empty text is the empty cell. Files in this format are written with the first one, unless a column reads this header.
+             * @description Values, compared after trimming and without case; an empty text is the empty cell. Files in this format are written with the first one, unless a column reads this header. Of conditions with the same values, only the first is written: the others are for other files.
              * @example [
              *       "aktiv"
              *     ]
@@ -2159,7 +2159,7 @@ export interface components {
         Quantity: {
             /** @description Headers of the partner; the first one that is in the header row is used for the whole file. */
             from: components["schemas"]["PartnerHeader"][];
-            /** @description Conditions under which the number means nothing; the availability is empty if one of them holds. */
+            /** @description Conditions under which the number means nothing; the availability is empty if one of them holds. A condition whose `header` the file lacks is ignored. Files in this format are written without these headers. */
             unless?: components["schemas"]["QuantityCondition"][];
         };
         /**
