@@ -6,7 +6,7 @@ import { groupsOf, type FilledCell, type FilledGroup, type FillDown, type Record
 import { isAsSpecified, type ColumnSource, type FormatDefinition, type ReadDefinition } from '../format-definition';
 import type { Delimiter } from '../delimiter';
 import { isUnfilled } from '../report-columns';
-import { parsePrice, type ParsedPrice, type PriceNotation } from '../rows/parse-price';
+import { parsePrice, type ParsedPrice, type PriceNotation } from '../parse-price';
 import { comparable, trimText } from '../text';
 import { withTextMarks } from '../text-marks';
 import { syntaxOf, type RecordSyntax } from './record-syntax';
