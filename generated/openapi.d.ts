@@ -2872,8 +2872,9 @@ export interface components {
          *       empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
          *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
-         *     - `currency_conflict` (error): The currency in the price differs from the row's `currency`. Make both the same,
-         *       or name the currency once. Example: `LAMP-1,Head lamp,USD 24.50,EUR`
+         *     - `currency_conflict` (error): The currency in the price differs from the row's `currency`; with a format, also
+         *       a sign that cannot stand for it. Make both the same, or name the currency once. Example: `LAMP-1,Head
+         *       lamp,USD 24.50,EUR`
          *     - `too_many_fields` (error): The row has more fields than the header. Put quotes around values that contain the
          *       delimiter. Example: `LAMP-1,Head lamp, red`
          *     - `value_too_long` (error): A value is longer than its column allows (sku, brand 255; product_name, category
