@@ -2131,6 +2131,14 @@ export interface components {
         KeptColumns: components["schemas"]["KeptColumn"][];
         /**
          * @description A product column other than `sku`.
+         *
+         *     - `product_name`: the display name
+         *     - `description`: a longer text
+         *     - `brand`: the brand
+         *     - `category`: the category, in the partner's own terms
+         *     - `price`: the price of one unit
+         *     - `currency`: the currency of the price
+         *     - `availability`: a status text
          * @example description
          * @enum {string}
          */
@@ -3942,8 +3950,8 @@ export interface components {
              */
             confidence: number;
             /**
-             * @description Why the column was detected, for people; null if it is null, or if a format or our own name says it.
-             * @example "Preis" means price
+             * @description Why the column was detected, for people; null if it is null, or if an upload would accept the header row.
+             * @example its name means price
              */
             reason: string | null;
             /**
