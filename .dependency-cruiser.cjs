@@ -165,7 +165,8 @@ module.exports = {
     },
     {
       name: 'read-imports',
-      comment: 'How a file is read depends only on columns, formats and texts of cells, not on issues or faults.',
+      comment:
+        'How a file is read depends only on columns, formats and texts of cells, not on issues or faults.',
       severity: 'error',
       from: { path: '^src/feed-format/read/' },
       to: {

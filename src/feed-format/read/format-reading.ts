@@ -3,7 +3,12 @@ import { currencyOfSign } from '../currency-signs';
 import { cellTextOf, type CellText } from './cell-text';
 import { availabilityConverter } from './convert-availability';
 import { groupsOf, type FilledCell, type FilledGroup, type FillDown, type RecordCells } from './fill-down';
-import { isAsSpecified, type ColumnSource, type FormatDefinition, type ReadDefinition } from '../format-definition';
+import {
+  isAsSpecified,
+  type ColumnSource,
+  type FormatDefinition,
+  type ReadDefinition,
+} from '../format-definition';
 import type { Delimiter } from '../delimiter';
 import { isUnfilled } from '../report-columns';
 import { parsePrice, type ParsedPrice, type PriceNotation } from '../parse-price';
