@@ -165,13 +165,15 @@ module.exports = {
     },
     {
       name: 'read-imports',
-      comment: 'How a file is read depends only on columns, formats and texts.',
+      comment:
+        'How a file is read depends only on columns, formats and texts of cells, not on issues or faults.',
       severity: 'error',
       from: { path: '^src/feed-format/read/' },
       to: {
         path: '^src/feed-format/[^/]+$',
         pathNot:
-          '^src/feed-format/(columns|decimal-comma|delimiter|format-definition|load-options|report-columns|text)\\.ts$',
+          '^src/feed-format/(availability|clean-cell|columns|currency-signs|decimal-comma|delimiter|format-definition|' +
+          'load-options|parse-price|quantity|report-columns|text|text-marks)\\.ts$',
       },
     },
     {

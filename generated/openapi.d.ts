@@ -2060,7 +2060,7 @@ export interface components {
          */
         NullValues: string[];
         /**
-         * @description Columns whose empty cells take the value above them (fill down).
+         * @description Columns whose empty cells take the value above them (fill down). A column may be listed with several `by`: the first one that is in the header row is used for the whole file.
          * @example [
          *       {
          *         "column": "product_name",
@@ -2083,7 +2083,7 @@ export interface components {
          */
         FormatQuote: string;
         /**
-         * @description Conditions of rows. A row that does not meet one of them is no row: it has no issue and is not counted, but begins or continues its group (`fill_down`). A condition whose `header` the file lacks is ignored.
+         * @description Conditions of rows. A row that does not meet one of them is no row: it has no issue and is not counted, but begins or continues its group (`fill_down`). A condition whose `header` the file lacks is ignored. A header may be listed with several `by`: the first one that is in the header row is used; if none is, the cells are not filled down.
          * @example [
          *       {
          *         "header": "Status",
@@ -2107,7 +2107,7 @@ export interface components {
         RowCondition: {
             header: components["schemas"]["PartnerHeader"];
             /**
-             * @description Values, compared after trimming and without case; an empty text is the empty cell. Files in this format are written with the first one, unless a column reads this header.
+             * @description Values, compared after trimming and without case; an empty text is the empty cell. Files in this format are written with the first one, unless a column reads this header. Of conditions with the same values, only the first is written: the others are for other files.
              * @example [
              *       "aktiv"
              *     ]
@@ -2131,6 +2131,14 @@ export interface components {
         KeptColumns: components["schemas"]["KeptColumn"][];
         /**
          * @description A product column other than `sku`.
+         *
+         *     - `product_name`: the display name
+         *     - `description`: a longer text
+         *     - `brand`: the brand
+         *     - `category`: the category, in the partner's own terms
+         *     - `price`: the price of one unit
+         *     - `currency`: the currency of the price
+         *     - `availability`: a status text
          * @example description
          * @enum {string}
          */
@@ -2159,7 +2167,7 @@ export interface components {
         Quantity: {
             /** @description Headers of the partner; the first one that is in the header row is used for the whole file. */
             from: components["schemas"]["PartnerHeader"][];
-            /** @description Conditions under which the number means nothing; the availability is empty if one of them holds. */
+            /** @description Conditions under which the number means nothing; the availability is empty if one of them holds. A condition whose `header` the file lacks is ignored. Files in this format are written without these headers. */
             unless?: components["schemas"]["QuantityCondition"][];
         };
         /**
@@ -2872,8 +2880,9 @@ export interface components {
          *       empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
          *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
-         *     - `currency_conflict` (error): The currency in the price differs from the row's `currency`. Make both the same,
-         *       or name the currency once. Example: `LAMP-1,Head lamp,USD 24.50,EUR`
+         *     - `currency_conflict` (error): The currency in the price differs from the row's `currency`; with a format, also
+         *       a sign that cannot stand for it. Make both the same, or name the currency once. Example: `LAMP-1,Head
+         *       lamp,USD 24.50,EUR`
          *     - `too_many_fields` (error): The row has more fields than the header. Put quotes around values that contain the
          *       delimiter. Example: `LAMP-1,Head lamp, red`
          *     - `value_too_long` (error): A value is longer than its column allows (sku, brand 255; product_name, category
@@ -3974,8 +3983,8 @@ export interface components {
              */
             confidence: number;
             /**
-             * @description Why the column was detected, for people; null if it is null, or if a format or our own name says it.
-             * @example "Preis" means price
+             * @description Why the column was detected, for people; null if it is null, or if an upload would accept the header row.
+             * @example its name means price
              */
             reason: string | null;
             /**

@@ -17,6 +17,12 @@ const google = (...names: string[]): ColumnSource => ({ from: names.flatMap((nam
 
 const shopifyOptions = ['Option1 Value', 'Option2 Value', 'Option3 Value'];
 
+/** The column that names the product of a row, in the template until 2024 and in the one since. */
+const shopifyGroups = ['Handle', 'URL handle'];
+
+/** Marks of a product that its shop shows. */
+const published = ['1', ''];
+
 const definitions: Record<string, FormatDefinition> = {
   /** Excel in countries with a decimal comma: "CSV (semicolon delimited)". */
   'excel-eu': {
@@ -36,36 +42,72 @@ const definitions: Record<string, FormatDefinition> = {
       availability: google('availability'),
     },
   },
-  /** The export of products: a row per variant and image; the first row of a product has its common values. */
+  /** The export of products: a row per store view, of which the first has all values; the others have translations. */
+  magento2: {
+    columns: {
+      sku: { from: ['sku'] },
+      product_name: { from: ['name'] },
+      description: { from: ['description'] },
+      category: { from: ['categories'] },
+      price: { from: ['price'] },
+      availability: { from: ['is_in_stock'] },
+    },
+    availability: { '1': 'in_stock', '0': 'out_of_stock' },
+    only_rows_where: [
+      { header: 'store_view_code', values: [''] },
+      // Switched-off products are 2.
+      { header: 'product_online', values: published },
+    ],
+  },
+  /** The export of products, in both templates: a row per variant and image; the first row of a product has its common values. */
   shopify: {
     // The only option of a product without variants.
     null_values: ['Default Title'],
     columns: {
-      sku: { from: ['Variant SKU'] },
+      sku: { from: ['Variant SKU', 'SKU'] },
       product_name: { join: ['Title', ...shopifyOptions], with: ' / ', first_with: ' - ' },
-      description: { from: ['Body (HTML)'] },
+      description: { from: ['Body (HTML)', 'Description'] },
       brand: { from: ['Vendor'] },
       category: { from: ['Type', 'Product Category'] },
-      price: { from: ['Variant Price'] },
+      price: { from: ['Variant Price', 'Price'] },
+      availability: {
+        quantity: {
+          from: ['Variant Inventory Qty', 'Inventory quantity'],
+          unless: [
+            { header: 'Variant Inventory Tracker', values: [''] },
+            { header: 'Inventory tracker', values: [''] },
+            { header: 'Variant Inventory Policy', values: ['continue'] },
+            { header: 'Continue selling when out of stock', values: ['true', 'continue'] },
+          ],
+        },
+      },
     },
-    fill_down: (['product_name', 'description', 'brand', 'category'] as const).map((column) => ({
-      column,
-      by: 'Handle',
-    })),
-    ignore_rows_without: ['Variant SKU', 'Variant Price'],
+    fill_down: (['product_name', 'description', 'brand', 'category'] as const).flatMap((column) =>
+      shopifyGroups.map((by) => ({ column, by })),
+    ),
+    ignore_rows_without: ['Variant SKU', 'Variant Price', 'SKU', 'Price'],
+    only_rows_where: shopifyGroups.map((by) => ({ header: 'Status', values: ['active', ''], by })),
   },
   /** The specification's columns. */
   standard: { columns: ownColumns },
-  /** The export of products. */
+  /** The export of products, with headers in English, German, French and Russian. */
   woocommerce: {
+    // Drafts are -1, private products 0.
+    only_rows_where: ['Published', 'Veröffentlicht', 'Publié', 'Опубликован'].map((header) => ({
+      header,
+      values: published,
+    })),
+    text_marks: 'strip',
     columns: {
-      sku: { from: ['SKU'] },
-      product_name: { from: ['Name'] },
-      description: { from: ['Description'] },
-      brand: { from: ['Brands'] },
-      category: { from: ['Categories'] },
-      price: { from: ['Regular price'] },
-      availability: { from: ['In stock?'] },
+      sku: { from: ['SKU', 'Artikelnummer', 'UGS', 'Артикул'] },
+      product_name: { from: ['Name', 'Nom', 'Имя'] },
+      description: { from: ['Description', 'Beschreibung', 'Описание'] },
+      brand: { from: ['Brands', 'Бренды'] },
+      category: { from: ['Categories', 'Kategorien', 'Catégories', 'Категории'] },
+      price: { from: ['Regular price', 'Regulärer Preis', 'Tarif régulier', 'Базовая цена'] },
+      availability: {
+        from: ['In stock?', 'Vorrätig?', 'En stock\u00a0?', 'En stock ?', 'Наличие', 'В наличии?'],
+      },
     },
     availability: { '1': 'in_stock', '0': 'out_of_stock', backorder: 'backorder' },
   },

@@ -165,13 +165,15 @@ function widthFaults(
 function fillDownFaults(rules: unknown, columns: Record<string, unknown>): Fault[] {
   const seen = new Set<unknown>();
   return listOf(rules).flatMap((rule, position) => {
-    const { column } = objectOf(rule);
+    const { column, by } = objectOf(rule);
     const at = ['fill_down', position, 'column'];
     if (!(productColumns as readonly unknown[]).includes(column)) return [];
-    if (seen.has(column)) {
-      return [{ type: 'repeated', at, msg: 'Column should be filled down only once', input: column }];
+    const key = keyOf(column, by);
+    if (seen.has(key)) {
+      const msg = 'Column should be filled down only once by the same header';
+      return [{ type: 'repeated', at, msg, input: column }];
     }
-    seen.add(column);
+    seen.add(key);
     if (Object.hasOwn(columns, column as string)) return [];
     return [{ type: 'column_missing', at, msg: "Input should be a column of 'columns'", input: column }];
   });
@@ -193,16 +195,17 @@ function wordFaults(words: Record<string, unknown>): Fault[] {
   });
 }
 
-/** Finds conditions on one header, values that are equal when they are compared, and values that no cell has. */
+/** Finds conditions on one header and group, values that are equal when they are compared, and values that no cell has. */
 function conditionFaults({ only_rows_where, null_values }: Record<string, unknown>): Fault[] {
   const nullWords = new Set(listOf(null_values).map(compared));
-  const headers = new Set<unknown>();
+  const seen = new Set<unknown>();
   return listOf(only_rows_where).flatMap((condition, position) => {
-    const { header, values } = objectOf(condition);
+    const { header, values, by } = objectOf(condition);
     const at = ['only_rows_where', position];
-    const isRepeated = headers.has(compared(header));
-    headers.add(compared(header));
-    const msg = 'Header should have only one condition';
+    const key = keyOf(header, by);
+    const isRepeated = seen.has(key);
+    seen.add(key);
+    const msg = "Header should have only one condition with the same 'by'";
     const faults: Fault[] = isRepeated
       ? [{ type: 'repeated', at: [...at, 'header'], msg, input: header }]
       : [];
@@ -228,3 +231,9 @@ function valueFaults(values: unknown[], nullWords: ReadonlySet<unknown>, at: Ste
 
 /** The schema reports what is no text. */
 const compared = (value: unknown) => (typeof value === 'string' ? trimText(value).toLowerCase() : Symbol());
+
+/** Key of a rule of a group. The schema reports a subject that is no text. */
+const keyOf = (subject: unknown, by: unknown) =>
+  typeof subject === 'string'
+    ? JSON.stringify([subject, by].map((text) => compared(text).toString()))
+    : Symbol();

@@ -72,7 +72,7 @@ const constantCharacters = 100;
 function loadable(column: string, value: string): string {
   const fixed: Record<string, string> = { currency: 'EUR', price: '5' };
   const text = [...value].slice(0, constantCharacters).join('');
-  return fixed[column] ?? (column === 'product_name' ? notBlank(text) : text);
+  return fixed[column] ?? (['product_name', 'availability'].includes(column) ? notBlank(text) : text);
 }
 
 /** Changes a definition that fits the schema so that it keeps the rules that no schema expresses. */

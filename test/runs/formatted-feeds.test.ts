@@ -127,7 +127,8 @@ test('each feed is run by the definition of its upload', async () => {
 
 test('a second run skips unchanged records, and another definition compares them again', async () => {
   await putFormat(service.api, 'Again', 'list', german);
-  const file = encode(germanRows.slice(0, 4).join('\n'), 'windows-1252');
+  // Without the sign, which contradicts the other currency.
+  const file = encode(germanRows.slice(0, 4).join('\n').replace(' €', ''), 'windows-1252');
   await load(file, 'Again', { format: 'list' });
   expect((await load(file, 'Again', { format: 'list' })).job).toMatchObject({ summary: counted(0, 0, 2, 0) });
 

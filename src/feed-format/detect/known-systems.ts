@@ -9,6 +9,10 @@ const marks: readonly (readonly [string, readonly string[]])[] = [
   ['shopify', ['Handle', 'Title', 'Variant SKU', 'Variant Price']],
   ['shopify', ['Title', 'URL handle', 'SKU', 'Price']],
   ['woocommerce', ['SKU', 'Name', 'Regular price']],
+  ['woocommerce', ['Name', 'Veröffentlicht', 'Regulärer Preis']],
+  ['woocommerce', ['UGS', 'Nom', 'Publié', 'Tarif régulier']],
+  ['woocommerce', ['Артикул', 'Имя', 'Наличие', 'Базовая цена']],
+  ['magento2', ['sku', 'store_view_code', 'name', 'price']],
   ['standard', ['sku', 'product_name']],
   ['google-merchant', ['id', 'title', 'price', 'availability']],
 ];

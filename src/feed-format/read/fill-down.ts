@@ -17,6 +17,12 @@ export interface FillDown {
 /** Returns the text of a cell; undefined if the record has fewer fields. */
 export type CellAt = (record: RecordCells, position: number) => string | undefined;
 
+/** Keeps the first of the rules with the same key: the others are for files with other headers. */
+export function firstByKey<Rule>(rules: readonly Rule[], keyOf: (rule: Rule) => unknown): Rule[] {
+  const keys = rules.map(keyOf);
+  return rules.filter((_, at) => keys.indexOf(keys[at]) === at);
+}
+
 /** Makes the groups of rules: one for each `by`. */
 export function groupsOf(rules: readonly FillDown[], cellAt: CellAt): FilledGroup[] {
   return [...new Set(rules.map(({ by }) => by))].map((by) => {

@@ -2,11 +2,23 @@ import { productColumns, requiredColumns, type ProductColumn } from '../columns'
 import { currencyOfSign } from '../currency-signs';
 import { cellTextOf, type CellText } from './cell-text';
 import { availabilityConverter } from './convert-availability';
-import { groupsOf, type FilledCell, type FilledGroup, type FillDown, type RecordCells } from './fill-down';
-import { isAsSpecified, type ColumnSource, type FormatDefinition, type ReadDefinition } from '../format-definition';
+import {
+  firstByKey,
+  groupsOf,
+  type FilledCell,
+  type FilledGroup,
+  type FillDown,
+  type RecordCells,
+} from './fill-down';
+import {
+  isAsSpecified,
+  type ColumnSource,
+  type FormatDefinition,
+  type ReadDefinition,
+} from '../format-definition';
 import type { Delimiter } from '../delimiter';
 import { isUnfilled } from '../report-columns';
-import { parsePrice, type ParsedPrice, type PriceNotation } from '../rows/parse-price';
+import { parsePrice, type ParsedPrice, type PriceNotation } from '../parse-price';
 import { comparable, trimText } from '../text';
 import { withTextMarks } from '../text-marks';
 import { syntaxOf, type RecordSyntax } from './record-syntax';
@@ -68,17 +80,22 @@ export function resolveFormat(
     const [byPosition] = positionsOf([by]);
     return position === undefined || byPosition === undefined ? [] : [{ column, position, by: byPosition }];
   });
+  const conditions = (definition.only_rows_where ?? []).flatMap(({ header, values, by }) => {
+    const [position] = positionsOf([header]);
+    const [byPosition] = by === undefined ? [] : positionsOf([by]);
+    return position === undefined ? [] : [{ position, by: byPosition, values: values.map(comparable) }];
+  });
   return {
     ...place,
     definition,
     sources,
-    fillDown,
+    fillDown: firstByKey(fillDown, ({ column }) => column),
     ignoredWithout: positionsOf(definition.ignore_rows_without ?? []),
-    conditions: (definition.only_rows_where ?? []).flatMap(({ header, values, by }) => {
-      const [position] = positionsOf([header]);
-      const [byPosition] = by === undefined ? [] : positionsOf([by]);
-      return position === undefined ? [] : [{ position, by: byPosition, values: values.map(comparable) }];
-    }),
+    conditions: firstByKey(
+      // Those whose group the file has come first.
+      conditions.toSorted((a, b) => Number(a.by === undefined) - Number(b.by === undefined)),
+      ({ position }) => position,
+    ),
   };
 }
 

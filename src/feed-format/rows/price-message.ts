@@ -9,7 +9,7 @@ import {
   splitPrice,
   type PriceNotation,
   type PriceParts,
-} from './parse-price';
+} from '../parse-price';
 
 /** Messages of `invalid_price`: few texts, as many issues are kept. Numbers are in the notation of the file. */
 const pointMessages = {

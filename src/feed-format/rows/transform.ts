@@ -5,7 +5,7 @@ import { clean } from '../clean-cell';
 import { feedColumns, requiredIn, type ColumnFormat, type ProductColumn } from '../columns';
 import type { FeedRecord } from '../read/extract';
 import type { FeedHeader } from '../read/header';
-import type { ParsedPrice } from './parse-price';
+import type { ParsedPrice } from '../parse-price';
 import { priceMessage } from './price-message';
 import { suspicionOf } from './suspicious-sku';
 import { rowIssue, type Fault, type RowIssue, issueValueCharacters } from './row-issues';

@@ -27,14 +27,12 @@ const quantities: ReadonlyMap<string, string> = new Map([
 /**
  * Writes products as a file of a format, which reads it back with the same values.
  * A column is written under its first name; a join into its first column; of several words for an availability, the first one; a
- * quantity as 1 or 0; of the values of a condition, the first one. Without a column for the currency, it follows the price. Records must
+ * quantity as 1 or 0, without the columns of its conditions; of the values of a condition, the first one. Without a column for the currency, it follows the price. Records must
  * be written in their order.
  */
 export class FormatWriter {
   private readonly headers: string[] = [];
   private readonly positions: [column: ProductColumn, position: number][];
-  /** Cells that keep the conditions of a quantity from holding. */
-  private readonly fillers: [position: number, text: string][];
   /** Cells that let a row be read. */
   private readonly conditions: { position: number; text: string }[];
   private readonly fieldCount: number;
@@ -50,16 +48,11 @@ export class FormatWriter {
       const position = this.placeOf(definition.columns[column]);
       return position === undefined ? [] : [[column, position] as [ProductColumn, number]];
     });
-    this.fillers = this.quantityFillers();
     this.conditions = freeConditions(definition).map(({ header, values }) => ({
       position: this.headers.push(header) - 1,
       text: values[0]!,
     }));
-    const used = [
-      ...this.positions.map(([, position]) => position),
-      ...this.fillers.map(([position]) => position),
-    ];
-    this.fieldCount = Math.max(this.headers.length, ...used.map((position) => position + 1));
+    this.fieldCount = Math.max(this.headers.length, ...this.positions.map(([, position]) => position + 1));
     const words = Object.entries(definition.availability ?? {}).map(
       ([partnerWord, standard]) => [standard, partnerWord] as const,
     );
@@ -110,7 +103,6 @@ export class FormatWriter {
   /** Returns the cells of a product, even if they are not read back as the same values. */
   cells(values: WrittenValues): string[] {
     const cells = new Array<string>(this.fieldCount).fill('');
-    if (values.availability !== null) for (const [position, text] of this.fillers) cells[position] = text;
     for (const [column, position] of this.positions) cells[position] = this.textOf(values, column) ?? '';
     for (const { position, text } of this.conditions) cells[position] = text;
     return cells.map((text, position) => this.reading.written(text, position));
@@ -151,17 +143,6 @@ export class FormatWriter {
     return header === undefined ? undefined : this.placeOfHeader(header);
   }
 
-  /** Lists texts for the conditions that hold for an empty cell. */
-  private quantityFillers(): [position: number, text: string][] {
-    const { columns, null_values = [] } = this.definition;
-    const conditions = columns.availability?.quantity?.unless ?? [];
-    const taken = new Set([...conditions.flatMap(({ values }) => values), ...null_values].map(comparable));
-    let text = 'x';
-    while (taken.has(text)) text += 'x';
-    const holding = conditions.filter(({ values }) => values.map(comparable).includes(''));
-    return holding.map(({ header }) => [this.placeOfHeader(header), text]);
-  }
-
   private placeOfHeader(header: string): number {
     const known = this.headers.findIndex((each) => comparable(each) === comparable(header));
     return known === -1 ? this.headers.push(header) - 1 : known;
@@ -172,9 +153,18 @@ export class FormatWriter {
   }
 }
 
-/** Lists the conditions whose headers nothing else reads: a value in another column would change a product. */
+/**
+ * Lists the conditions whose headers nothing else reads: a value in another column would change a product. Of those with the same
+ * values, which are for other files of the same system, and of those on the same header, it lists the first.
+ */
 function freeConditions({ columns, fill_down = [], only_rows_where = [] }: ReadDefinition) {
   const others = [...Object.values(columns).flatMap(headersOf), ...fill_down.map(({ by }) => by)];
   const read = new Set(others.map(comparable));
-  return only_rows_where.filter(({ header }) => !read.has(comparable(header)));
+  const seen = new Set<string>();
+  return only_rows_where.filter(({ header, values }) => {
+    const keys = [comparable(header), JSON.stringify(values)];
+    const isFree = !read.has(keys[0]!) && !keys.some((key) => seen.has(key));
+    for (const key of keys) seen.add(key);
+    return isFree;
+  });
 }

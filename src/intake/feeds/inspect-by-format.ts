@@ -64,7 +64,9 @@ function headersOf({ names, fieldCount, reading }: NamedHeader): InspectedHeader
     });
   // A format omits headers on purpose.
   const missing = reading.isStrict ? productColumns.filter((name) => !sources[name]) : [];
-  const shown = hasHeaderRow ? names : Array.from({ length: Math.min(fieldCount, inspectHeadersMax) }, () => '');
+  const shown = hasHeaderRow
+    ? names
+    : Array.from({ length: Math.min(fieldCount, inspectHeadersMax) }, () => '');
   return describeHeaders(shown, columnAt, missing);
 }
 
@@ -82,6 +84,13 @@ export function describeHeaders(
     const column = columnAt(position) ?? null;
     const suggestion = column ? null : suggestColumn(header, [...left]);
     if (suggestion) left.delete(suggestion);
-    return { columnNumber: position + 1, header, column, confidence: column ? 1 : 0, reason: null, suggestion };
+    return {
+      columnNumber: position + 1,
+      header,
+      column,
+      confidence: column ? 1 : 0,
+      reason: null,
+      suggestion,
+    };
   });
 }

@@ -81,7 +81,7 @@ describe('GET /feeds/template.csv', () => {
       });
     });
 
-    it.each(['excel-eu', 'google-merchant', 'shopify', 'standard', 'woocommerce', 'weekly'])(
+    it.each(['excel-eu', 'google-merchant', 'magento2', 'shopify', 'standard', 'woocommerce', 'weekly'])(
       'has the columns of the format %s, and can be loaded with it without any issue',
       async (format) => {
         await putFormat(service.api, 'Formatted', 'weekly', weekly);

@@ -2,7 +2,7 @@ import { filterTwice, holdsNul, limitTwice, wrongLimits } from '../../support/ex
 import { formatPath, putFormat } from '../../support/format-requests';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
 
-const builtIn = ['excel-eu', 'google-merchant', 'shopify', 'standard', 'woocommerce'];
+const builtIn = ['excel-eu', 'google-merchant', 'magento2', 'shopify', 'standard', 'woocommerce'];
 
 const list = (service: TestService, query: Record<string, string> = {}, api = service.api) =>
   api.get(`/formats?${new URLSearchParams(query).toString()}`);
@@ -34,19 +34,19 @@ describe('GET /formats', () => {
 
       expect(status).toBe(200);
       expect(namesOf({ body })).toEqual([...builtIn, ...own]);
-      expect(body.count).toBe(9);
+      expect(body.count).toBe(10);
       expect(body).not.toHaveProperty('next_cursor');
-      expect(body.items[3]).toEqual({
+      expect(body.items[4]).toEqual({
         format_name: 'standard',
         partner_name: null,
         definition: expect.objectContaining({ columns: expect.anything() }),
         created_at: null,
         updated_at: null,
       });
-      expect(body.items[5]).toEqual((await service.api.get(formatPath('Acme', 'default'))).body);
+      expect(body.items[6]).toEqual((await service.api.get(formatPath('Acme', 'default'))).body);
     });
 
-    it.each([1, 2, 5, 8, 9, 100])(
+    it.each([1, 2, 5, 8, 10, 100])(
       'returns each format exactly once over all pages, %d at a time',
       async (limit) => {
         const seen: string[] = [];
@@ -56,7 +56,7 @@ describe('GET /formats', () => {
           expect(page.body.count).toBeLessThanOrEqual(limit);
           seen.push(...namesOf(page));
           cursor = page.body.next_cursor;
-          expect(cursor === undefined).toBe(seen.length === 9);
+          expect(cursor === undefined).toBe(seen.length === 10);
         }
         expect(seen).toEqual([...builtIn, ...own]);
       },
@@ -77,7 +77,7 @@ describe('GET /formats', () => {
       expect(namesOf(await list(service, { partner_name: 'Acme' }))).toEqual(own.slice(0, 2));
       expect(namesOf(await list(service, { partner_name: 'E\u0301mile' }))).toEqual(own.slice(3));
       expect((await list(service, { partner_name: 'Unknown' })).body).toEqual({ count: 0, items: [] });
-      expect(namesOf(await list(service, { partner_name: '' }))).toHaveLength(9);
+      expect(namesOf(await list(service, { partner_name: '' }))).toHaveLength(10);
     });
 
     it('has only the own formats of the partner of a key', async () => {
@@ -94,7 +94,7 @@ describe('GET /formats', () => {
 
       const { body } = await list(other);
 
-      expect([body.count, body.next_cursor]).toEqual([20, 'f24/Acme']);
+      expect([body.count, body.next_cursor]).toEqual([20, 'f23/Acme']);
     });
   });
 

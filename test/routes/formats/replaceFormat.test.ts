@@ -398,7 +398,7 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
       });
     });
 
-    it.each(['standard', 'google-merchant', 'shopify', 'woocommerce', 'excel-eu'])(
+    it.each(['standard', 'google-merchant', 'magento2', 'shopify', 'woocommerce', 'excel-eu'])(
       'rejects the name of the built-in format %s',
       async (name) => {
         expect(await put(minimal, name)).toMatchObject({

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { isActiveCurrency } from '../../../src/feed-format/currency';
 import { productColumns } from '../../../src/feed-format/columns';
 import { strictHeader } from '../../support/read-strictly';
-import { parsePrice } from '../../../src/feed-format/rows/parse-price';
+import { parsePrice } from '../../../src/feed-format/parse-price';
 import { transformRecord } from '../../../src/feed-format/rows/transform';
 import { recordOf } from '../../support/reference-extractor';
 import { feedProfile } from '../../../src/intake/feeds/profile';

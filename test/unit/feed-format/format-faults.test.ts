@@ -138,9 +138,10 @@ describe('definitionFaults', () => {
           { column: 'brand', by: 'a' },
           { column: 'sku', by: 'a' },
           { column: 'sku', by: 'b' },
+          { column: 'sku', by: ' A' },
         ],
       },
-      ['fill_down.0.column: column_missing', 'fill_down.2.column: repeated'],
+      ['fill_down.0.column: column_missing', 'fill_down.3.column: repeated'],
     ],
     [
       'words that are alike',
@@ -148,20 +149,21 @@ describe('definitionFaults', () => {
       ['availability. JA\u00a0: repeated', 'availability.: string_blank'],
     ],
     [
-      'two conditions on one header, values that are alike, and a value that is a null word',
+      'two conditions on one header and group, values that are alike, and a value that is a null word',
       {
         columns: { sku },
         null_values: ['-'],
         only_rows_where: [
           { header: 'Status', values: ['Ja', ' ja', '', '\u00a0'] },
-          { header: ' STATUS ', values: ['-'], by: 'Nr' },
+          { header: 'Status', values: ['ja'], by: 'Nr' },
+          { header: ' STATUS ', values: ['-'], by: 'nr' },
         ],
       },
       [
         'only_rows_where.0.values.1: repeated',
         'only_rows_where.0.values.3: repeated',
-        'only_rows_where.1.header: repeated',
-        'only_rows_where.1.values.0: null_value',
+        'only_rows_where.2.header: repeated',
+        'only_rows_where.2.values.0: null_value',
       ],
     ],
     [
@@ -177,7 +179,7 @@ describe('definitionFaults', () => {
 describe('built-in formats', () => {
   it('are found by their exact names only', () => {
     expect(builtInFormats.map(({ name }) => name)).toEqual(builtInFormats.map(({ name }) => name).toSorted());
-    expect(findBuiltInFormat('shopify')?.definition.columns.sku).toEqual({ from: ['Variant SKU'] });
+    expect(findBuiltInFormat('shopify')?.definition.columns.sku).toEqual({ from: ['Variant SKU', 'SKU'] });
     expect(findBuiltInFormat('Shopify')).toBeUndefined();
     expect(findBuiltInFormat('constructor')).toBeUndefined();
   });

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { currencyBySign, isActiveCurrency } from '../../../src/feed-format/currency';
 import { knownSigns } from '../../../src/feed-format/currency-signs';
 import type { FormatDefinition } from '../../../src/feed-format/format-definition';
-import { parsePrice } from '../../../src/feed-format/rows/parse-price';
+import { parsePrice } from '../../../src/feed-format/parse-price';
 import { readFormatted } from '../../support/read-by-format';
 
 const pointed = { hasDecimalComma: false, hasSigns: true };

@@ -4,7 +4,7 @@ import { queryRows, type Database } from '../database';
 import { raw, sql, type Sql } from '../sql';
 import type { DistributedTables } from './distributed-tables';
 import type { ProductLayout } from './layout-interface';
-import { findOwner, readByNumber, readProduct, readShard, sourceOf } from './shard-reads';
+import { findOwner, readByNumber, readProduct, readShard, productSourceOf } from './shard-reads';
 import { deleteWorkingCopy, fillWorkingCopy, writeCopyBack } from './working-copy';
 
 /** Layout where Citus distributes `products` by partner: statements name the partner by number, and read one shard. */
@@ -47,7 +47,7 @@ export const distributedLayout = (tables: DistributedTables): ProductLayout => (
   productsFor: readShard,
   async productFor(db, productId, scope) {
     const owner = await findOwner(db, productId, scope);
-    return owner ? readShard(db, owner.partner_id, sql`product_id = ${productId}`) : sourceOf(null);
+    return owner ? readShard(db, owner.partner_id, sql`product_id = ${productId}`) : productSourceOf(null);
   },
   async productNumbers(trx, numbers) {
     // A statement writes local tables, or reads shards.

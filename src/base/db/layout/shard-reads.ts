@@ -114,7 +114,7 @@ async function readOfPartners<Row>(
 }
 
 /** @param rows - a JSON array; null if there are none */
-export const sourceOf = (rows: string | null): ProductSource => ({
+export const productSourceOf = (rows: string | null): ProductSource => ({
   as: (alias) =>
     sql`json_populate_recordset(cast(null as products), cast(${rows ?? '[]'} as json)) as ${raw(alias)}`,
 });
@@ -124,7 +124,7 @@ export async function readShard(db: Database, partnerId: number, condition: Sql)
   const statement = sql`
     select cast(json_agg(products) as text) as rows from products where partner_id = ${partnerId} and ${condition}`;
   const [read] = await queryRows<{ rows: string | null }>(db, statement);
-  return sourceOf(read!.rows);
+  return productSourceOf(read!.rows);
 }
 
 /** The matches in a part of a partner's products by number. */
@@ -162,5 +162,5 @@ export async function readPart(
     from match`;
   const [read] = await queryRows<{ rows: string | null; lastId: number | null }>(db, statement);
   const { rows, lastId } = read!;
-  return { products: sourceOf(rows), ...(lastId !== null && { lastId }) };
+  return { products: productSourceOf(rows), ...(lastId !== null && { lastId }) };
 }

@@ -30,7 +30,7 @@ export interface SourceDraft {
   isEnabled: boolean;
 }
 
-export function draftOf(partner: string, source?: Schemas['Source']): SourceDraft {
+export function sourceDraftOf(partner: string, source?: Schemas['Source']): SourceDraft {
   const { definition } = source ?? {};
   const { schedule, basic_auth: auth } = definition ?? {};
   return {

@@ -6,7 +6,7 @@ import { addressOfSource, routes, useFilters } from '../data/address';
 import { useOnlyPartner } from '../data/queries';
 import {
   definitionOf,
-  draftOf,
+  sourceDraftOf,
   faultsByPointer,
   isPercentage,
   pathOf,
@@ -57,7 +57,7 @@ interface Options {
 function SourceForm({ partner: given, source }: Options) {
   const [, navigate] = useLocation();
   const [read] = useFilters();
-  const [draft, setDraft] = useState(() => withWishes(draftOf(given, source), read));
+  const [draft, setDraft] = useState(() => withWishes(sourceDraftOf(given, source), read));
   const change = (changes: Partial<SourceDraft>) => setDraft((before) => ({ ...before, ...changes }));
   const stored = source?.definition;
 

@@ -99,9 +99,11 @@ describe('FormatWriter', () => {
     expect(read[0]!.values).toEqual({ sku: '007', product_name: '=1+1', brand: "'@x" });
   });
 
-  it('writes the first value of each condition, but not under a header that a column reads', async () => {
+  it('writes the first value of each condition, but not under a header that a column reads, or of an alternative', async () => {
     const only_rows_where = [
       { header: 'Status', values: ['aktiv', 'neu'] },
+      { header: 'State', values: ['aktiv', 'neu'] },
+      { header: 'status', values: ['aktiv', 'neu'], by: 'Nr' },
       { header: 'linie', values: ['x'] },
     ];
     const { file, read } = await writeAndRead({ columns, only_rows_where }, [none]);

@@ -1,6 +1,6 @@
 import { strictHeader } from '../../../support/read-strictly';
 import { recordOf } from '../../../support/reference-extractor';
-import { parsePrice } from '../../../../src/feed-format/rows/parse-price';
+import { parsePrice } from '../../../../src/feed-format/parse-price';
 import { transformRecord, type RowOutcome } from '../../../../src/feed-format/rows/transform';
 
 const fullHeader = 'sku,product_name,description,brand,category,price,currency,availability';

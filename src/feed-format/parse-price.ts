@@ -1,7 +1,7 @@
-import { amountGrammar, columnFormat } from '../columns';
-import { isActiveCurrency } from '../currency';
-import { parseUnit, type PriceUnit } from '../currency-signs';
-import { withDecimalPoint } from '../decimal-comma';
+import { amountGrammar, columnFormat } from './columns';
+import { isActiveCurrency } from './currency';
+import { parseUnit, type PriceUnit } from './currency-signs';
+import { withDecimalPoint } from './decimal-comma';
 
 /** How the prices of a file are written. */
 export interface PriceNotation {
