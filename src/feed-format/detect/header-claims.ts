@@ -187,7 +187,7 @@ function stockClaim(...[has]: Parameters<Rule>): HeaderClaim | undefined {
   if (has('quantity') && has('stock', 'availability')) return claim('quantity', 0.85);
   if (has('foreign', 'date', 'image', 'position')) return undefined;
   // For sale, even if it is out of stock.
-  if (has('availability') && has('selling', 'order')) return claim('availability', 0.55);
+  if (has('availability') && has('selling', 'order', 'special')) return claim('availability', 0.55);
   if (has('availability')) return claim('availability', has('text') ? 0.45 : 0.92);
   if (has('stock')) {
     if (has('status')) return claim('availability', 0.9);
