@@ -38,7 +38,10 @@ function fittingType(schema: Schema): fc.Arbitrary<unknown> {
     case 'boolean':
       return fc.boolean();
     case 'array':
-      return fc.array(fitting(schema.items), { minLength: schema.minItems ?? 0, maxLength: 3 });
+      return (schema.uniqueItems ? fc.uniqueArray : fc.array)(fitting(schema.items), {
+        minLength: schema.minItems ?? 0,
+        maxLength: 3,
+      });
     case 'object': {
       if (typeof schema.additionalProperties === 'object')
         return fc.dictionary(

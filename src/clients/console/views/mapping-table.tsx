@@ -14,11 +14,11 @@ interface Options {
 
 /** Chooses the source of the values of each column. */
 export function Mapping({ headers, suggested, definition, onChange }: Options) {
-  const headersOrPositions = headers.map(({ header, column_number }): [string, string] =>
-    definition.header === false
-      ? [`position:${column_number}`, `${column_number}`]
-      : [`from:${header}`, header],
-  );
+  const headersOrPositions = headers.flatMap(({ header, column_number }): [string, string][] => {
+    if (definition.header === false) return [[`position:${column_number}`, `${column_number}`]];
+    // No format can name a column without a header.
+    return header === '' ? [] : [[`from:${header}`, header]];
+  });
   const optionsOf = (column: ColumnName) => {
     const source = suggested.columns[column];
     const current = choiceOf(definition.columns[column]);

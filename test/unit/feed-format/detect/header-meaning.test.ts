@@ -83,7 +83,7 @@ describe('a header that only contains the word of a column', () => {
     'sort code, tax code, Category ID, Order ID, Zolltarifnummer, Seriennummer, Kundennummer, Color code',
     'Barcode type, Price per kg, Tax class, Stock value, Max price, Mindestmenge, Lagerort, Shipping cost',
     'Marge %, Price level, Customer group, Meta description, SEO Title, Image alt text, Related products',
-  ])('is none of ours: %s', (list) => {
+  ])('means no product column: %s', (list) => {
     const taken = list.split(', ').filter((header) => {
       const meaning = meaningOf(header);
       return meaning && meaning.strength >= claimed && ours.includes(meaning.field);
