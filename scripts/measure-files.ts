@@ -57,14 +57,25 @@ async function measureFile(url: string, folder: string, name: string): Promise<R
   const nothing = { ...base, right: 0, wrong: 0, questions: 0, milliseconds: 0, examples: [] };
 
   const started = performance.now();
-  const inspected = await fetch(`${url}/feeds/inspect`, { method: 'POST', headers: keyHeader, body: formOf(name, content) });
+  const inspected = await fetch(`${url}/feeds/inspect`, {
+    method: 'POST',
+    headers: keyHeader,
+    body: formOf(name, content),
+  });
   const inspection = (await inspected.json()) as Inspection;
   const milliseconds = performance.now() - started;
   if (!inspected.ok) return { ...nothing, milliseconds, outcome: JSON.stringify(inspection).slice(0, 100) };
   const { doubts, suggested_format: suggested } = inspection;
   const asked = { ...nothing, milliseconds, questions: doubts.length };
   const format = suggested ?? applyAnswers(inspection, answersOf(doubts, truth, products));
-  if (!format) return { ...asked, outcome: doubts.length > 0 ? `unanswered: ${JSON.stringify(doubts.map((d) => d.about))}` : (inspection.hint?.message ?? 'no sku or no name found') };
+  if (!format)
+    return {
+      ...asked,
+      outcome:
+        doubts.length > 0
+          ? `unanswered: ${JSON.stringify(doubts.map((d) => d.about))}`
+          : (inspection.hint?.message ?? 'no sku or no name found'),
+    };
   const put = await fetch(`${url}/partners/${name}/formats/found`, {
     method: 'PUT',
     headers: { ...keyHeader, 'content-type': 'application/json' },
@@ -75,7 +86,10 @@ async function measureFile(url: string, folder: string, name: string): Promise<R
   const upload = await fetch(`${url}/feeds/upload`, { method: 'POST', headers: keyHeader, body: form });
   const uploaded = (await upload.json()) as { validation_job_id?: string };
   if (!upload.ok) return { ...asked, outcome: JSON.stringify(uploaded).slice(0, 100) };
-  const run = await fetch(`${url}/jobs/${uploaded.validation_job_id}/run`, { method: 'POST', headers: keyHeader });
+  const run = await fetch(`${url}/jobs/${uploaded.validation_job_id}/run`, {
+    method: 'POST',
+    headers: keyHeader,
+  });
   const job = (await run.json()) as { status?: string; error?: string };
   const csv = await fetch(`${url}/partners/${name}/products.csv`, { headers: keyHeader });
   const loaded = csv.ok ? (parse(await csv.text(), { columns: true }) as unknown as Product[]) : [];
@@ -99,7 +113,7 @@ function answersOf(doubts: readonly Doubt[], truth: Truth, products: ReadonlyMap
       const currency = truth.currency?.constant;
       const scores = doubt.choices.map(({ changes, sample, value_pointer }, index) => {
         if (value_pointer !== null) return currency === undefined ? -Infinity : Infinity;
-        const agreed = sample.map((each) => agreementOf(each, products.get(each.sku ?? '')));
+        const agreed = sample.map((each) => agreementOf(each, products.get(each.sku)));
         return agreed.reduce((sum, each) => sum + each, 0) + mapped(changes, truth) - index / 100;
       });
       const choice = scores.indexOf(Math.max(...scores));
@@ -112,8 +126,8 @@ function answersOf(doubts: readonly Doubt[], truth: Truth, products: ReadonlyMap
 function agreementOf(each: Doubt['choices'][number]['sample'][number], product: Product | undefined): number {
   if (!product) return -1;
   const { price, product_name } = each;
-  const ofPrice = price === null || price === undefined ? 0 : sameAmount(product.price, price) ? 0.5 : -0.5;
-  return ofPrice + (isName(product_name ?? '', product) ? 0.5 : -0.5);
+  const ofPrice = price === null ? 0 : sameAmount(product.price, price) ? 0.5 : -0.5;
+  return ofPrice + (isName(product_name, product) ? 0.5 : -0.5);
 }
 
 /** Counts agreements of a choice with the mapping by hand. */
@@ -135,7 +149,8 @@ function mapped(changes: Record<string, unknown>, { sku, price, only_rows_where:
   return score;
 }
 
-const sameAmount = (one: string, other: string) => one === other || (one !== '' && other !== '' && Number(one) === Number(other));
+const sameAmount = (one: string, other: string) =>
+  one === other || (one !== '' && other !== '' && Number(one) === Number(other));
 
 /** Tells whether a name is right; the options of a variant may follow it. */
 function isName(name: string, { product_name: wanted }: Product): boolean {
@@ -152,7 +167,8 @@ function compare(products: ReadonlyMap<string, Product>, loaded: readonly Produc
     const faults = product ? faultsOf(each, product) : ['unknown sku'];
     if (faults.length > 0) wrong++;
     if (faults.length > 0 && examples.length < 3) examples.push(`${each.sku}: ${faults.join(', ')}`);
-    const isComplete = product && sameAmount(product.price, each.price) && (product.currency === '' || each.currency !== '');
+    const isComplete =
+      product && sameAmount(product.price, each.price) && (product.currency === '' || each.currency !== '');
     if (faults.length === 0 && isComplete) right++;
     else if (faults.length === 0 && examples.length < 3) examples.push(`${each.sku}: incomplete`);
   }
@@ -162,8 +178,10 @@ function compare(products: ReadonlyMap<string, Product>, loaded: readonly Produc
 /** Lists the values that are false; a missing one is not. */
 function faultsOf(each: Product, product: Product): string[] {
   const faults: string[] = [];
-  if (!isName(each.product_name, product)) faults.push(`name ${each.product_name} not ${product.product_name}`);
-  if (each.price !== '' && !sameAmount(product.price, each.price)) faults.push(`price ${each.price} not ${product.price}`);
+  if (!isName(each.product_name, product))
+    faults.push(`name ${each.product_name} not ${product.product_name}`);
+  if (each.price !== '' && !sameAmount(product.price, each.price))
+    faults.push(`price ${each.price} not ${product.price}`);
   if (each.currency !== '' && product.price !== '' && each.currency !== product.currency)
     faults.push(`currency ${each.currency} not ${product.currency || 'empty'}`);
   const { availability } = product;
@@ -172,15 +190,19 @@ function faultsOf(each: Product, product: Product): string[] {
   return faults;
 }
 
-const percent = (part: number, whole: number) => (whole === 0 ? '–' : `${((100 * part) / whole).toFixed(1)} %`);
+const percent = (part: number, whole: number) =>
+  whole === 0 ? '–' : `${((100 * part) / whole).toFixed(1)} %`;
 
 function print(results: readonly Result[]): void {
-  console.log('| file | language | records | right | false | questions | ms | asked, or why not |\n|---|---|---:|---:|---:|---:|---:|---|');
+  console.log(
+    '| file | language | records | right | false | questions | ms | asked, or why not |\n|---|---|---:|---:|---:|---:|---:|---|',
+  );
   for (const each of results) {
     console.log(
       `| ${each.name} | ${each.language} | ${each.wanted} | ${percent(each.right, each.wanted)} | ${each.wrong} | ${each.questions} | ${Math.round(each.milliseconds)} | ${each.outcome} |`,
     );
-    if (process.env.EXAMPLES) for (const example of each.examples) console.log(`    ${example.slice(0, 200)}`);
+    if (process.env.EXAMPLES)
+      for (const example of each.examples) console.log(`    ${example.slice(0, 200)}`);
   }
   const sum = (of: (each: Result) => number) => results.reduce((total, each) => total + of(each), 0);
   const counted = (each: Result) => (each.questions <= questionsMax ? each.right : 0);

@@ -31,16 +31,18 @@ export function columnsOfTable(
 ): Column[] {
   const counts = new Map<string, number>();
   for (const name of names?.map(comparable) ?? []) counts.set(name, (counts.get(name) ?? 0) + 1);
-  return Array.from({ length: Math.min(width, columnsMax) }, (_, position) => position).flatMap((position) => {
-    const header = names?.[position] ?? '';
-    const isUsable =
-      !names ||
-      (header !== '' && header.length <= headerCharactersMax && counts.get(comparable(header)) === 1);
-    if (!isUsable) return [];
-    const cells = rows.map((row) => trimText(row[position] ?? ''));
-    const filled = cells.filter((cell) => cell !== '').length;
-    return [{ position, header, cells, filled, meaning: meaningIn(meaningOf(header), cells) }];
-  });
+  return Array.from({ length: Math.min(width, columnsMax) }, (_, position) => position).flatMap(
+    (position) => {
+      const header = names?.[position] ?? '';
+      const isUsable =
+        !names ||
+        (header !== '' && header.length <= headerCharactersMax && counts.get(comparable(header)) === 1);
+      if (!isUsable) return [];
+      const cells = rows.map((row) => trimText(row[position] ?? ''));
+      const filled = cells.filter((cell) => cell !== '').length;
+      return [{ position, header, cells, filled, meaning: meaningIn(meaningOf(header), cells) }];
+    },
+  );
 }
 
 const columnsMax = 1_000;
@@ -95,7 +97,10 @@ const plainNumber = /^-?\d+(?:[.,]\d+)?$/;
 export function isNumber(cell: string): boolean {
   if (plainNumber.test(cell)) return true;
   const found = numberWithUnit.exec(cell);
-  return found !== null && [found[1]!, found[2]!.replace(/^[-–]{1,2}/, '')].every((unit) => parseUnit(unit) !== undefined);
+  return (
+    found !== null &&
+    [found[1]!, found[2]!.replace(/^[-–]{1,2}/, '')].every((unit) => parseUnit(unit) !== undefined)
+  );
 }
 
 /** Returns the share of the non-empty cells that differ from all others; 1 if all are empty. */
@@ -122,7 +127,9 @@ export const filledShare = ({ cells, filled }: Column) => (cells.length === 0 ? 
 export function optionsOf(columns: readonly Column[]): Column[] {
   return columns.filter(
     ({ meaning, cells }) =>
-      meaning?.field === 'option' && meaning.kind !== 'label' && new Set(cells.filter((cell) => cell !== '')).size > 1,
+      meaning?.field === 'option' &&
+      meaning.kind !== 'label' &&
+      new Set(cells.filter((cell) => cell !== '')).size > 1,
   );
 }
 

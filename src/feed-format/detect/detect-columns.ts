@@ -35,7 +35,10 @@ export function detectColumns(columns: readonly Column[], taken: ReadonlySet<num
     .flatMap(candidatesOf)
     .filter(({ confidence }) => confidence >= confidenceMin)
     .filter((each, _, all) => !isOneOfSeveral(each, all, columns))
-    .sort((a, b) => b.confidence - a.confidence || Number(a.isQuantity) - Number(b.isQuantity) || a.position - b.position);
+    .sort(
+      (a, b) =>
+        b.confidence - a.confidence || Number(a.isQuantity) - Number(b.isQuantity) || a.position - b.position,
+    );
   const matches: ColumnMatch[] = [];
   for (const candidate of candidates) {
     const { position, column, confidence } = candidate;
@@ -49,7 +52,11 @@ export function detectColumns(columns: readonly Column[], taken: ReadonlySet<num
 }
 
 /** Tells quantities in several places, none of which is the stock of the product. */
-function isOneOfSeveral(match: ColumnMatch, all: readonly ColumnMatch[], columns: readonly Column[]): boolean {
+function isOneOfSeveral(
+  match: ColumnMatch,
+  all: readonly ColumnMatch[],
+  columns: readonly Column[],
+): boolean {
   const columnAt = (position: number) => columns.find((each) => each.position === position)!;
   return all.some(
     ({ isQuantity, confidence, position }) =>
@@ -76,10 +83,29 @@ function candidatesOf({ position, header, cells, filled, meaning }: Column): Col
     if (strength < stockMin) return [];
     const [quantity, words] = availabilityChecks(cells);
     const column = 'availability';
-    if (filled === 0) return field === 'availability' ? [{ position, column, confidence: strength - 0.1, reason }] : [];
+    if (filled === 0)
+      return field === 'availability' ? [{ position, column, confidence: strength - 0.1, reason }] : [];
     if (own) return [{ position, column, confidence: 1, reason, isQuantity: !words && quantity }];
-    if (words && !(quantity && field === 'quantity')) return [{ position, column, confidence: strength, reason: `${reason}, and its cells are words for availability` }];
-    return quantity ? [{ position, column, confidence: strength - 0.02, reason: `${reason}, and its cells are numbers`, isQuantity: true }] : [];
+    if (words && !(quantity && field === 'quantity'))
+      return [
+        {
+          position,
+          column,
+          confidence: strength,
+          reason: `${reason}, and its cells are words for availability`,
+        },
+      ];
+    return quantity
+      ? [
+          {
+            position,
+            column,
+            confidence: strength - 0.02,
+            reason: `${reason}, and its cells are numbers`,
+            isQuantity: true,
+          },
+        ]
+      : [];
   }
   const column = others.find((each) => each === field);
   if (!column) return [];
@@ -97,7 +123,8 @@ const agreeingMin = 0.8;
 function availabilityChecks(cells: readonly string[]): [isQuantity: boolean, areWords: boolean] {
   const words = shareOf(cells, (cell) => availabilityOf(cell) !== undefined);
   const numbers = shareOf(cells, isQuantity);
-  const isCounted = numbers >= agreeingMin && cells.some((cell) => isQuantity(cell) && !['0', '1'].includes(cell));
+  const isCounted =
+    numbers >= agreeingMin && cells.some((cell) => isQuantity(cell) && !['0', '1'].includes(cell));
   return [numbers >= agreeingMin, words >= agreeingMin && !isCounted];
 }
 

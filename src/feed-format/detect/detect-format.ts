@@ -106,7 +106,9 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
   if (!table) return found;
   const builtIn = table.names && builtInFor(table.names);
   const read = (syntax: RecordSyntax) => {
-    const records = firstRecords(text, table.delimiter, Infinity, syntax).slice(table.recordsBefore + (table.names ? 1 : 0));
+    const records = firstRecords(text, table.delimiter, Infinity, syntax).slice(
+      table.recordsBefore + (table.names ? 1 : 0),
+    );
     return (complete ? records : records.slice(0, -1)).map(({ fields }) => fields);
   };
   const { rows, quote } = readRows(read, { isStandard: builtIn?.name === 'standard', width: table.width });
@@ -222,7 +224,11 @@ function detectInTable(
   const constant = draftedPrice && typeof reading!.currency === 'object' ? reading!.currency : undefined;
   const isGrouped = !builtIn && name.chosen;
   const group = isGrouped
-    ? findGroup(columns, name.chosen!, others.filter(isFillable).map(({ position }) => columnAt(position)!))
+    ? findGroup(
+        columns,
+        name.chosen!,
+        others.filter(isFillable).map(({ position }) => columnAt(position)!),
+      )
     : undefined;
   const draft =
     hasName && hasSku
@@ -249,7 +255,9 @@ function detectInTable(
 function rowsOf({ builtIn, names, rows }: DetectedTable): DetectedTable['rows'] {
   const needed = builtIn?.definition.ignore_rows_without;
   if (!needed || !names) return rows;
-  const positions = needed.map((header) => names.findIndex((name) => comparable(name) === comparable(header)));
+  const positions = needed.map((header) =>
+    names.findIndex((name) => comparable(name) === comparable(header)),
+  );
   if (positions.every((position) => position === -1)) return rows;
   return rows.filter((row) => positions.some((position) => trimText(row[position] ?? '') !== ''));
 }

@@ -1,4 +1,12 @@
-import { differ, distinctShare, filledShare, isEmptyColumn, isNumber, shareOf, type Column } from './column-cells';
+import {
+  differ,
+  distinctShare,
+  filledShare,
+  isEmptyColumn,
+  isNumber,
+  shareOf,
+  type Column,
+} from './column-cells';
 
 /** The column of names, or several if the file does not show which. */
 export interface NameChoice {
@@ -25,8 +33,13 @@ const nameCharactersMax = 160;
  * @param taken - positions that are sku or price
  * @param known - the column, if the system that wrote the file is known
  */
-export function chooseName(columns: readonly Column[], taken: ReadonlySet<number>, known?: Column): NameChoice {
-  if (known) return { ...none, chosen: known, confidence: 1, reason: 'the system that wrote the file is known' };
+export function chooseName(
+  columns: readonly Column[],
+  taken: ReadonlySet<number>,
+  known?: Column,
+): NameChoice {
+  if (known)
+    return { ...none, chosen: known, confidence: 1, reason: 'the system that wrote the file is known' };
   const free = columns.filter(({ position }) => !taken.has(position));
   const named = free
     .filter((column) => column.meaning?.field === 'product_name' && mayBeName(column))
@@ -39,7 +52,9 @@ export function chooseName(columns: readonly Column[], taken: ReadonlySet<number
     return { ...none, chosen: first, confidence: strength, reason };
   }
   const texts = free.filter((column) => column.meaning === undefined && isText(column));
-  const described = free.filter(({ meaning, cells }) => meaning?.field === 'description' && shareOf(cells, hasLetters) > 0.5);
+  const described = free.filter(
+    ({ meaning, cells }) => meaning?.field === 'description' && shareOf(cells, hasLetters) > 0.5,
+  );
   const [description] = described;
   if (description && texts.length === 0)
     return { ...none, chosen: description, confidence: 0.75, reason: 'there is no other text' };
@@ -57,7 +72,8 @@ function mayBeName(column: Column): boolean {
 }
 
 const scoreOf = ({ meaning, cells, filled }: Column) =>
-  meaning!.strength + (filled === 0 ? -0.2 : 0.04 * distinctShare(cells) - (shareOf(cells, hasLetters) < 0.5 ? 0.2 : 0));
+  meaning!.strength +
+  (filled === 0 ? -0.2 : 0.04 * distinctShare(cells) - (shareOf(cells, hasLetters) < 0.5 ? 0.2 : 0));
 
 function isRival(first: Column, other: Column): boolean {
   if (first.header.toLowerCase() === 'product_name') return false;
@@ -77,5 +93,5 @@ function isText({ cells }: Column): boolean {
 }
 
 const hasLetters = (cell: string) => /\p{L}{2}/u.test(cell);
-const hasWords = (cell: string) => /\p{L}.*\s|[\p{Lo}]{3}/u.test(cell);
+const hasWords = (cell: string) => /\p{L}\s|\s\p{L}|\p{Lo}{3}/u.test(cell);
 const isAddress = (cell: string) => /^(?:https?:\/\/|www\.)|\.(?:jpe?g|png|webp|gif)$/i.test(cell);

@@ -31,7 +31,8 @@ const numbersOnly = 0.95;
  * @param known - the column, if the system that wrote the file is known
  */
 export function choosePrice(columns: readonly Column[], known?: Column): PriceChoice {
-  if (known) return { ...unknown, chosen: known, confidence: 1, reason: 'the system that wrote the file is known' };
+  if (known)
+    return { ...unknown, chosen: known, confidence: 1, reason: 'the system that wrote the file is known' };
   const possible = columns.flatMap((column): Candidate[] => {
     const rank = rankOf(column);
     if (rank === undefined) return [];
@@ -57,7 +58,10 @@ export function choosePrice(columns: readonly Column[], known?: Column): PriceCh
   // Without names of columns, the only numbers with decimals are the prices.
   if (written.length === 1 && only!.header === '')
     return { ...unknown, chosen: only, confidence: 0.6, reason: 'only its cells are numbers with decimals' };
-  return open('unnamed', (written.length > 0 && only!.header === '' ? written : unnamed).map((column) => ({ column })));
+  return open(
+    'unnamed',
+    (written.length > 0 && only!.header === '' ? written : unnamed).map((column) => ({ column })),
+  );
 }
 
 const unknown: PriceChoice = { chosen: undefined, confidence: 0, reason: '', rivals: [], doubt: null };

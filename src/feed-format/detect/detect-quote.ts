@@ -20,7 +20,9 @@ export function readRows(
   const cells = plain.flat();
   const hasQuotes = cells.some((cell) => cell.trimStart().startsWith('"'));
   const isQuoted = cells.some((cell) => /^\s*"(?:[^"]|"")*"\s*$/.test(cell));
-  const even = plain.filter((fields) => fields.length === width || (fields.length === width + 1 && fields.at(-1) === ''));
+  const even = plain.filter(
+    (fields) => fields.length === width || (fields.length === width + 1 && fields.at(-1) === ''),
+  );
   const isPlain = hasQuotes && !isQuoted && even.length >= evenMin * plain.length;
   return isPlain ? { rows: plain, quote: 'none' } : { rows, quote: undefined };
 }

@@ -36,7 +36,8 @@ function isKeyWithin({ cells }: Column, sku: Column): boolean {
   return new Set(keys).size === keys.length;
 }
 
-const shown = /^(?:1|true|yes|y|ja|j|si|sí|sì|oui|tak|да|так|active|published|visible|aktiv|actif|activo|attivo)?$/i;
+const shown =
+  /^(?:1|true|yes|y|ja|j|si|sí|sì|oui|tak|да|так|active|published|visible|aktiv|actif|activo|attivo)?$/i;
 const hidden = /^'?(?:0|-1|false|no|n|nein|non|nie|нет|ні|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
 
 /** Finds the condition that leaves out products that their shop does not show. */
@@ -49,6 +50,8 @@ export function conditionOfShown(columns: readonly Column[]): FormatDefinition['
       cells.every((cell) => shown.test(cell) || hidden.test(cell)),
   );
   if (!column) return undefined;
-  const values = [...new Set(column.cells.filter((cell) => shown.test(cell)).map((cell) => cell.toLowerCase()))];
+  const values = [
+    ...new Set(column.cells.filter((cell) => shown.test(cell)).map((cell) => cell.toLowerCase())),
+  ];
   return [{ header: column.header, values }];
 }

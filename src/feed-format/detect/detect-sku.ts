@@ -81,13 +81,26 @@ export function chooseSku(columns: readonly Column[], known?: Column): SkuChoice
   }
   const rivals = keys.filter((each) => isRival(first, each));
   if (rivals.length > 1 && first.rank !== Rank.literal && first.column !== known)
-    return open('several', rivals.map(({ column }) => column));
-  const { strength, reason } = first.column.meaning ?? { strength: 1, reason: 'the system that wrote the file is known' };
+    return open(
+      'several',
+      rivals.map(({ column }) => column),
+    );
+  const { strength, reason } = first.column.meaning ?? {
+    strength: 1,
+    reason: 'the system that wrote the file is known',
+  };
   const confidence = first.rank >= Rank.substitute ? Math.min(strength, substituteConfidence) : strength;
   return { ...unknown, chosen: first.column, confidence, reason };
 }
 
-const unknown: SkuChoice = { chosen: undefined, confidence: 0, reason: '', rivals: [], joins: [], doubt: null };
+const unknown: SkuChoice = {
+  chosen: undefined,
+  confidence: 0,
+  reason: '',
+  rivals: [],
+  joins: [],
+  doubt: null,
+};
 
 /** Confidence in a key that is not the partner's number. */
 const substituteConfidence = 0.6;
@@ -112,20 +125,21 @@ function rankOf({ header, meaning }: Column): Rank | undefined {
 /** Strength of a name that means nothing but a partner's number. */
 const sureMin = 0.8;
 
-/** Tells whether two keys are equally likely; an id rivals every other number of an unsure name. */
+/** Tells whether two keys are equally likely: numbers of the partner by names of any strength, and an id beside an unsure one. */
 function isRival(first: Candidate, { column, rank }: Candidate): boolean {
   if (column !== first.column && !differ(column, first.column)) return false;
-  if (rank === first.rank) return true;
-  return first.rank >= Rank.unsure && rank >= Rank.id && rank < Rank.supplier && Math.min(rank, first.rank) <= Rank.id
-    ? rank === Rank.id || first.rank === Rank.id
-    : false;
+  if (rank === first.rank || (first.rank === Rank.sure && rank === Rank.unsure)) return true;
+  const isUnsure = first.rank >= Rank.unsure && rank < Rank.supplier;
+  return isUnsure && (rank === Rank.id || first.rank === Rank.id);
 }
 
 /** Of a number that repeats, another name of the same rank that repeats too is no way out. */
 const rivalsOfRepeated = (first: Candidate, candidates: readonly Candidate[]): Column[] =>
-  [first, ...candidates.filter((each) => each !== first && each.isDistinct), ...candidates.filter((each) => each !== first && !each.isDistinct && each.rank <= Rank.sure)].map(
-    ({ column }) => column,
-  );
+  [
+    first,
+    ...candidates.filter((each) => each !== first && each.isDistinct),
+    ...candidates.filter((each) => each !== first && !each.isDistinct && each.rank <= Rank.sure),
+  ].map(({ column }) => column);
 
 /** Tells numbers of rows (1, 2, 3 …), which another export gives to other products. */
 function isRowNumber({ column: { cells, meaning }, rank }: Candidate): boolean {
@@ -146,7 +160,9 @@ const optionsMax = 3;
 /** Joins the cells of columns; a row without the first one is empty. */
 const joined = ([first, ...others]: readonly Column[]): string[] =>
   first!.cells.map((cell, at) =>
-    cell === '' ? '' : [cell, ...others.map(({ cells }) => cells[at]!).filter((text) => text !== '')].join('-'),
+    cell === ''
+      ? ''
+      : [cell, ...others.map(({ cells }) => cells[at]!).filter((text) => text !== '')].join('-'),
   );
 
 /** Asks for a key among columns of codes whose names say nothing. */
@@ -156,12 +172,17 @@ function unnamedChoice(columns: readonly Column[]): SkuChoice {
   if (!only) return unknown;
   // Without names of columns, the only key is the sku.
   if (codes.length === 1 && only.header === '')
-    return { ...unknown, chosen: only, confidence: substituteConfidence, reason: 'only its cells differ in all rows' };
+    return {
+      ...unknown,
+      chosen: only,
+      confidence: substituteConfidence,
+      reason: 'only its cells differ in all rows',
+    };
   return { ...unknown, rivals: codes, doubt: 'unnamed' };
 }
 
-const codesIn = (columns: readonly Column[]): Column[] =>
-  columns.filter(
+const codesIn = (columns: readonly Column[]): Column[] => {
+  const codes = columns.filter(
     (column) =>
       (column.meaning === undefined || ['option', 'other'].includes(column.meaning.field)) &&
       filledShare(column) >= filledEnough &&
@@ -169,13 +190,18 @@ const codesIn = (columns: readonly Column[]): Column[] =>
       isKey(column.cells) &&
       shareOf(column.cells, (cell) => codeText.test(cell)) >= filledEnough,
   );
+  return codes.filter((code, at) => !codes.slice(0, at).some((earlier) => !differ(earlier, code)));
+};
 
 /** Finds the words that stand for a missing sku, such as "no barcode": the same text without digits in several rows. */
 export function wordInsteadOfSku(cells: readonly string[]): string | undefined {
   const counts = new Map<string, number>();
-  for (const cell of cells) if (cell !== '' && !/\d/.test(cell)) counts.set(cell, (counts.get(cell) ?? 0) + 1);
+  for (const cell of cells)
+    if (cell !== '' && !/\d/.test(cell)) counts.set(cell, (counts.get(cell) ?? 0) + 1);
   const [word, count] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one), ['', 0]);
-  return count >= wordRowsMin && !isKey(cells) && isKey(cells.filter((cell) => cell !== word)) ? word : undefined;
+  return count >= wordRowsMin && !isKey(cells) && isKey(cells.filter((cell) => cell !== word))
+    ? word
+    : undefined;
 }
 
 const wordRowsMin = 2;

@@ -109,11 +109,20 @@ const agreeingMin = 0.9;
 
 /** Counts the columns that the cells name; none if many of them are numbers, as in a row of data. */
 function matchesIn(fields: readonly string[]): number {
-  const texts = fields.slice(0, columnsMax).map(trimText).filter((field) => field !== '');
+  const texts = fields
+    .slice(0, columnsMax)
+    .map(trimText)
+    .filter((field) => field !== '');
   if (texts.length < 2 || texts.filter(isNumber).length > numbersMax * texts.length) return 0;
   const columns = new Set<string>();
   for (const field of texts) {
-    if (field.length > nameCharactersMax || field.split(' ', wordsMax + 1).length > wordsMax) continue;
+    if (/^https?:/i.test(field)) return 0;
+    if (
+      field.length > nameCharactersMax ||
+      otherDelimiters.test(field) ||
+      field.split(' ', wordsMax + 1).length > wordsMax
+    )
+      continue;
     const meaning = meaningOf(field);
     if (meaning && meaning.field !== 'other' && meaning.strength >= matchedMin) columns.add(meaning.field);
   }
@@ -126,6 +135,8 @@ const numbersMax = 0.2;
 /** Longer cells are data. */
 const nameCharactersMax = 60;
 const wordsMax = 6;
+/** Cells of a text that is split at the wrong delimiter. */
+const otherDelimiters = /[;\t|]/;
 
 function mostFrequent(numbers: readonly number[]): number {
   const counts = new Map<number, number>();

@@ -36,7 +36,8 @@ export function draftOf(parts: DraftParts): FormatDraft {
       const found = columns.find((each) => each.position === position);
       if (!found || !(column in known)) return [];
       const source = known[column as keyof typeof known];
-      const isKnown = source && headersOf(source).some((header) => comparable(header) === comparable(found.header));
+      const isKnown =
+        source && headersOf(source).some((header) => comparable(header) === comparable(found.header));
       return [[column, isKnown ? source : sourceOf(found)]];
     });
     const kept = { ...Object.fromEntries(keys), ...others, ...constant };
@@ -83,7 +84,9 @@ function fillDownOf({ matches, group }: DraftParts): Partial<FormatDefinition> {
 /** Lists the words that prices are replaced by: "on request", "variable". */
 function wordsInsteadOf(prices: readonly string[]): string[] {
   if (!prices.some(isNumber)) return [];
-  const words = new Set(prices.filter((cell) => cell !== '' && !/\d/.test(cell) && cell.length <= wordCharactersMax));
+  const words = new Set(
+    prices.filter((cell) => cell !== '' && !/\d/.test(cell) && cell.length <= wordCharactersMax),
+  );
   return words.size > nullValuesMax ? [] : [...words];
 }
 
@@ -98,4 +101,3 @@ const inOrder = (columns: Partial<Record<ProductColumn, ColumnSource>>) =>
       return source ? [[column, source] as const] : [];
     }),
   );
-

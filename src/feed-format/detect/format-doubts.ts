@@ -36,7 +36,11 @@ export interface PriceReading extends DecimalGuess {
 
 export const choicesMax = 6;
 
-export const choice = (label: string, changes: Record<string, unknown>, valuePointer: string | null = null) => ({
+export const choice = (
+  label: string,
+  changes: Record<string, unknown>,
+  valuePointer: string | null = null,
+) => ({
   label,
   changes,
   valuePointer,
@@ -46,7 +50,8 @@ const listed = (columns: readonly Column[]) => columns.map(labelOf).join(', ');
 
 /** Asks about skus that a spreadsheet has damaged. @param columns - with the skus, or candidates @param isMarked - whether marks of texts are removed */
 export function damagedSkuDoubt(columns: readonly Column[], isMarked: boolean): FormatDoubt | undefined {
-  const isDamaged = (cell: string) => suspicionOf(isMarked ? withoutTextMarks(cell, true) : cell) !== undefined;
+  const isDamaged = (cell: string) =>
+    suspicionOf(isMarked ? withoutTextMarks(cell, true) : cell) !== undefined;
   const damaged = columns.filter(({ cells }) => cells.some(isDamaged));
   if (damaged.length === 0) return undefined;
   return {
@@ -88,9 +93,7 @@ export function priceDoubt(
     choices: [
       ...rivals
         .slice(0, choicesMax - 1)
-        .flatMap((column) =>
-          priceChoices(column, readingOf(column), `The price is ${labelOf(column)}`),
-        ),
+        .flatMap((column) => priceChoices(column, readingOf(column), `The price is ${labelOf(column)}`)),
       choice('Leave the price out', { columns: { price: null } }),
     ],
   };

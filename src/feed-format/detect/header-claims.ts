@@ -104,6 +104,7 @@ const rules: readonly Rule[] = [
   (has) => (has('discount') ? claim('discount', 0.9) : undefined),
   (has) => (has('weight', 'measure') ? claim('weight', 0.9) : undefined),
   (has) => (has('minimum') ? claim('other', 0.8) : undefined),
+  (has) => (has('amount') && has('unit') ? claim('price', 0.8, 'plain') : undefined),
   (has) => (has('unit') ? claim('unit', 0.8) : undefined),
   (has) =>
     has('attribute', 'variant') ? claim('option', 0.85, has('name') ? 'label' : undefined) : undefined,
@@ -113,6 +114,8 @@ const rules: readonly Rule[] = [
   (has, { concepts, unknown }) =>
     has('selling') && concepts.size === 1 && unknown === 0 ? claim('price', 0.6, 'our') : undefined,
   (has) => (has('amount') ? claim('price', 0.45, 'plain') : undefined),
+  (has) =>
+    has('net') ? claim('price', 0.5, 'net') : has('gross') ? claim('price', 0.5, 'gross') : undefined,
   (has) => (has('thing') ? claim('product_name', 0.55) : undefined),
 ];
 

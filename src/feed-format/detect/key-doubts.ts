@@ -18,7 +18,11 @@ export function skuDoubt(sku: SkuChoice, rows: RowChoice | undefined): FormatDou
     incomplete: `Many rows have no ${labelOf(first)}: they would be skipped.`,
     unnamed: 'No column has a name for skus, but the values of these columns differ in all rows.',
   };
-  const codes = { several: 'several_columns', incomplete: 'incomplete_column', unnamed: 'unnamed_column' } as const;
+  const codes = {
+    several: 'several_columns',
+    incomplete: 'incomplete_column',
+    unnamed: 'unnamed_column',
+  } as const;
   return {
     about: 'sku',
     code: codes[doubt],
@@ -35,14 +39,16 @@ function viewDoubt(sku: Column, { column, values }: RowChoice): FormatDoubt {
     code: 'repeated_sku',
     message: `Several rows have the same ${labelOf(sku)}, each with another ${labelOf(column)}: one of them is the product.`,
     choices: [
-      ...values.slice(0, choicesMax - 1).map((value) =>
-        choice(
-          value === ''
-            ? `Only the rows without ${labelOf(column)}`
-            : `Only the rows with ${labelOf(column)} ${value}`,
-          { columns, only_rows_where: [{ header: column.header, values: [value] }] },
+      ...values
+        .slice(0, choicesMax - 1)
+        .map((value) =>
+          choice(
+            value === ''
+              ? `Only the rows without ${labelOf(column)}`
+              : `Only the rows with ${labelOf(column)} ${value}`,
+            { columns, only_rows_where: [{ header: column.header, values: [value] }] },
+          ),
         ),
-      ),
       choice(lastRow(sku), { columns }),
     ],
   };

@@ -24,7 +24,9 @@ export function builtInFor(names: readonly string[]): FeedFormat | undefined {
   const format = found && findBuiltInFormat(found[0]);
   if (!format) return undefined;
   // A repeated header cannot be read.
-  const used = Object.values(format.definition.columns).flatMap((source) => headersOf(source).map(comparable));
+  const used = Object.values(format.definition.columns).flatMap((source) =>
+    headersOf(source).map(comparable),
+  );
   const isTwice = used.some((header) => names.filter((name) => comparable(name) === header).length > 1);
   return isTwice ? undefined : format;
 }

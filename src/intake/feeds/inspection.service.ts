@@ -57,7 +57,9 @@ async function inspectFile(
   const { complete, isBlank } = file;
   const bytes = complete ? file.bytes : file.bytes.subarray(0, wholeCharacters(file.bytes));
   const encoding = encodingOf(bytes);
-  const detected = isBlank ? undefined : detectFormat(bytes, { complete, defaultCurrency, isUpdate: mode === 'update' });
+  const detected = isBlank
+    ? undefined
+    : detectFormat(bytes, { complete, defaultCurrency, isUpdate: mode === 'update' });
   const shown = detected?.draft?.columns.sku ? await rowsOfDraft(detected, complete) : undefined;
   const { refusal, isRefused, read } = await inspectByFormat(part, { ...file, bytes }, definition, mode);
   const ofDraft = shown && (await catalog.count(shown.rows.skus));
