@@ -1,19 +1,17 @@
-import { columnsOfTable, isNumber, type Column } from './column-cells';
 import type { ProductColumn } from '../columns';
-import { currencyInHeader, currencyInPrice, minorDigitsOf } from '../currency';
-import type { Encoding, FeedFormat, FormatDefinition } from '../format-definition';
-import { decodeBeginning } from '../read/decode-text';
+import type { Encoding, FormatDefinition } from '../format-definition';
 import type { Delimiter } from '../delimiter';
+import { decodeBeginning } from '../read/decode-text';
 import { delimiterLineMax, findDelimiterLine } from '../read/delimiter-line';
-import { detectColumns, type ColumnMatch } from './detect-columns';
-import { detectDecimal, type PriceCell } from './detect-decimal';
+import { firstRecords } from '../read/first-records';
+import type { RecordSyntax } from '../read/record-syntax';
+import { trimText } from '../text';
+import { chooseColumns, type ChosenColumns, type DetectedTable } from './choose-columns';
+import type { Column } from './column-cells';
 import { detectEncoding } from './detect-encoding';
-import { findGroup } from './detect-groups';
-import { chooseName } from './detect-name';
-import { choosePrice, type PriceChoice } from './detect-price';
+import { hasTextMarks, readRows } from './detect-quote';
 import { conditionOfShown, findRowChoice } from './detect-rows';
-import { chooseSku } from './detect-sku';
-import { detectTable, type Table } from './detect-table';
+import { detectTable } from './detect-table';
 import { draftOf } from './draft-format';
 import { fileHint } from './file-hint';
 import {
@@ -26,13 +24,9 @@ import {
   type PriceReading,
   quoteDoubt,
 } from './format-doubts';
-import { comparable } from '../read/format-reading';
-import { trimText } from '../text';
-import { firstRecords } from '../read/first-records';
-import type { RecordSyntax } from '../read/record-syntax';
-import { hasTextMarks, readRows } from './detect-quote';
 import { nameDoubt, skuDoubt } from './key-doubts';
-import { builtInConfidence, builtInFor, matchesOf } from './known-systems';
+import { builtInFor } from './known-systems';
+import { readPrices } from './read-prices';
 
 /** What a header means, and why. */
 interface DetectedHeader {
@@ -133,108 +127,47 @@ function differentRows(rows: readonly (readonly string[])[]): (readonly string[]
   });
 }
 
-/** A table with its rows, without equal ones, and how they are written. */
-interface DetectedTable extends Table {
-  builtIn: FeedFormat | undefined;
-  quote: 'none' | undefined;
-  rows: readonly (readonly string[])[];
-}
-
 function detectInTable(
   table: DetectedTable,
   encoding: Encoding | null,
   { defaultCurrency, isUpdate = false }: DetectionOptions,
 ) {
-  const { delimiter, names, width, confidence, skipLines, builtIn, quote } = table;
-  const columns = columnsOfTable(names, width, rowsOf(table));
-  const known = builtIn && names ? matchesOf(builtIn.definition, names) : [];
-  const knownAs = (column: ProductColumn) => {
-    const match = known.find((each) => each.column === column);
-    return match && columns.find(({ position }) => position === match.position);
-  };
-  const sku = chooseSku(columns, knownAs('sku'));
-  const found = choosePrice(columns, knownAs('price'));
-  // The prices have another name than in the export of this system.
-  const isForeign = builtIn && found.chosen && !knownAs('price');
-  const price: PriceChoice = isForeign
-    ? { ...found, chosen: undefined, rivals: [found.chosen!], doubt: 'unsure' }
-    : found;
-  const taken = positionsOf([...sku.rivals, ...price.rivals, sku.chosen, price.chosen]);
-  const name = chooseName(columns, taken, knownAs('product_name'));
-  const notOther = new Set([...taken, ...positionsOf([...name.rivals, name.chosen])]);
-  const others = builtIn
-    ? known.filter(({ column }) => !keyColumns.includes(column))
-    : detectColumns(columns, notOther);
-  const matches = [
-    ...others,
-    ...matchOf(sku.chosen, 'sku', builtIn ? { ...sku, confidence: builtInConfidence } : sku),
-    ...matchOf(name.chosen, 'product_name', builtIn ? { ...name, confidence: builtInConfidence } : name),
-    ...matchOf(price.chosen, 'price', builtIn ? { ...price, confidence: builtInConfidence } : price),
-  ];
-  const columnAt = (position: number | undefined) => columns.find((each) => each.position === position);
-  const currencyCells = columnAt(matches.find(({ column }) => column === 'currency')?.position)?.cells;
-  const readingOf = (column: Column): PriceReading => ({
-    ...detectDecimal(priceCells(column, currencyCells)),
-    currency: currencyOf(column, currencyCells),
-  });
+  const { delimiter, names, width, confidence, skipLines, builtIn } = table;
+  const chosen = chooseColumns(table);
+  const { columns, sku, name, price, matches, guesses, group } = chosen;
+  const currencies = matches.find(({ column }) => column === 'currency');
+  const currencyCells = columns.find(({ position }) => position === currencies?.position)?.cells;
+  const readingOf = (column: Column) => readPrices(column, currencyCells);
   const reading = price.chosen && readingOf(price.chosen);
-  const draftedPrice = reading?.doubt ? undefined : price.chosen;
-  const guess = { confidence: guessConfidence, reason: 'it is one of several columns' };
-  const guesses = [
-    ...matchOf(sku.rivals[0], 'sku', guess),
-    ...matchOf(price.rivals[0], 'price', guess),
-    ...matchOf(name.rivals[0], 'product_name', guess),
-  ];
-  const of = (position: number) => [...matches, ...guesses].find((match) => match.position === position);
-  const shown = conditionOfShown(columns);
-  const isMarked = hasTextMarks(
-    [sku.chosen ?? sku.rivals].flat().map(({ cells }) => cells),
-    columns.map(({ cells }) => cells),
-  );
-  const place = {
-    ...(delimiter !== ',' && { delimiter }),
-    ...(encoding !== null && encoding !== 'utf-8' && { encoding }),
-    ...(skipLines > 0 && { skip_lines: skipLines }),
-    ...(!names && { header: false, fields: width }),
-    ...(quote && { quote }),
-    ...(!builtIn && shown && { only_rows_where: shown }),
-    ...(isMarked && { text_marks: 'strip' as const }),
-    ...(reading?.separator === ',' && { decimal_separator: ',' }),
-    ...(reading?.currency === 'signs' && { currency_from_sign: true }),
-  };
+  const skus = [sku.chosen ?? sku.rivals].flat();
+  const isMarked = hasTextMarks(cellsOf(skus), cellsOf(columns));
   const hasName = isUpdate || name.chosen !== undefined || name.rivals.length > 0;
-  const hasSku = sku.chosen !== undefined || sku.rivals.length > 0;
-  const drafted = matches.filter(
-    ({ column, position }) => column !== 'price' || position === draftedPrice?.position,
-  );
-  const isRead = ({ position }: Column) =>
-    notOther.has(position) || matches.some((match) => match.position === position);
+  const draft =
+    hasName && skus.length > 0
+      ? draftOf({
+          builtIn: builtIn?.definition,
+          columns,
+          // A price of doubtful notation is left out.
+          matches: matches.filter(({ column }) => column !== 'price' || !reading?.doubt),
+          group,
+          place: placeOf(table, encoding, { isMarked, reading, columns }),
+          currency: typeof reading?.currency === 'object' && !reading.doubt ? reading.currency : undefined,
+        })
+      : null;
+  const isStandard = builtIn?.name === 'standard';
+  const prices = [price.chosen ?? price.rivals].flat();
   const doubts = [
     skuDoubt(sku, sku.doubt === 'repeated' ? findRowChoice(columns, sku.rivals[0]!) : undefined),
-    damagedSkuDoubt([sku.chosen ?? sku.rivals].flat(), isMarked),
+    damagedSkuDoubt(skus, isMarked),
     nameDoubt(name),
-    builtIn?.name === 'standard' ? quoteDoubt(columns.filter(isRead)) : undefined,
+    isStandard ? quoteDoubt(readColumns(chosen)) : undefined,
     // Before the price: its answer may name the currency of one column.
-    builtIn?.name === 'standard'
-      ? undefined
-      : currencyDoubt([price.chosen ?? price.rivals].flat(), readingOf, defaultCurrency),
+    isStandard ? undefined : currencyDoubt(prices, readingOf, defaultCurrency),
     priceDoubt(price, readingOf),
     price.chosen && decimalDoubt(price.chosen, reading!),
   ].filter((doubt) => doubt !== undefined);
-  const constant = draftedPrice && typeof reading!.currency === 'object' ? reading!.currency : undefined;
-  const isGrouped = !builtIn && name.chosen;
-  const group = isGrouped
-    ? findGroup(
-        columns,
-        name.chosen!,
-        others.filter(isFillable).map(({ position }) => columnAt(position)!),
-      )
-    : undefined;
-  const draft =
-    hasName && hasSku
-      ? draftOf({ builtIn: builtIn?.definition, columns, matches: drafted, group, place, currency: constant })
-      : null;
   const isOpen = draft === null || doubts.length > 0;
+  const of = (position: number) => [...matches, ...guesses].find((match) => match.position === position);
   return {
     delimiter: { value: width > 1 ? delimiter : null, confidence },
     decimalSeparator: reading?.doubt || price.doubt ? null : (reading?.separator ?? ('.' as const)),
@@ -251,62 +184,38 @@ function detectInTable(
   };
 }
 
-/** Returns the rows that the built-in format reads. */
-function rowsOf({ builtIn, names, rows }: DetectedTable): DetectedTable['rows'] {
-  const needed = builtIn?.definition.ignore_rows_without;
-  if (!needed || !names) return rows;
-  const positions = needed.map((header) =>
-    names.findIndex((name) => comparable(name) === comparable(header)),
+const cellsOf = (columns: readonly Column[]) => columns.map(({ cells }) => cells);
+
+/** Lists the columns that are read, or may be. */
+const readColumns = ({ columns, sku, name, price, matches }: ChosenColumns): Column[] =>
+  columns.filter(
+    (column) =>
+      [sku, name, price].some(({ rivals }) => rivals.includes(column)) ||
+      matches.some(({ position }) => position === column.position),
   );
-  if (positions.every((position) => position === -1)) return rows;
-  return rows.filter((row) => positions.some((position) => trimText(row[position] ?? '') !== ''));
+
+interface Notation {
+  isMarked: boolean;
+  reading: PriceReading | undefined;
+  columns: readonly Column[];
 }
 
-/** Columns that are chosen one by one. */
-const keyColumns: readonly ProductColumn[] = ['sku', 'product_name', 'price'];
-
-/** Texts of a product, which exports write once for all of its variants. */
-const isFillable = ({ column }: ColumnMatch) => ['description', 'brand', 'category'].includes(column);
-
-const positionsOf = (columns: readonly (Column | undefined)[]) =>
-  new Set(columns.flatMap((column) => (column ? [column.position] : [])));
-
-/** Confidence in the likeliest of several columns. */
-const guessConfidence = 0.5;
-
-function matchOf(
-  column: Column | undefined,
-  name: ProductColumn,
-  { confidence, reason }: { confidence: number; reason: string },
-): ColumnMatch[] {
-  if (!column) return [];
-  const isOwn = comparable(column.header) === name;
-  return [{ position: column.position, column: name, ...(isOwn ? own : { confidence, reason }) }];
-}
-
-const own = { confidence: 1, reason: 'its name is ours' };
-
-/** Adds the known currency to prices: from cell, row or header. */
-function priceCells({ header, cells }: Column, currencyCells: readonly string[] | undefined): PriceCell[] {
-  const ofHeader = currencyInHeader(header);
-  return cells.map((text, at) => {
-    const code = currencyInPrice(text)?.code ?? (currencyCells?.[at] || undefined)?.toUpperCase() ?? ofHeader;
-    return { text, minorDigits: code === undefined ? undefined : minorDigitsOf(code) };
-  });
-}
-
-/** Finds the source of the currency of a column of prices. */
-function currencyOf(
-  { header, cells }: Column,
-  currencyCells: readonly string[] | undefined,
-): PriceReading['currency'] {
-  if (currencyCells?.some((cell) => cell !== '')) return 'cells';
-  const named = cells.filter(isNumber).map(currencyInPrice);
-  const [first] = named;
-  if (named.length > 0 && named.every((each) => each && !each.isSign)) return 'cells';
-  const ofHeader = currencyInHeader(header);
-  if (ofHeader !== undefined) return { value: ofHeader };
-  const isAlike = first !== undefined && named.every((each) => each?.code === first.code);
-  if (isAlike) return { value: first.code };
-  return named.length > 0 && named.every((each) => each !== undefined) ? 'signs' : 'unknown';
+/** Lists the members of the format besides the columns. */
+function placeOf(
+  { delimiter, names, width, skipLines, builtIn, quote }: DetectedTable,
+  encoding: Encoding | null,
+  { isMarked, reading, columns }: Notation,
+): Partial<FormatDefinition> {
+  const shown = builtIn ? undefined : conditionOfShown(columns);
+  return {
+    ...(delimiter !== ',' && { delimiter }),
+    ...(encoding !== null && encoding !== 'utf-8' && { encoding }),
+    ...(skipLines > 0 && { skip_lines: skipLines }),
+    ...(!names && { header: false, fields: width }),
+    ...(quote && { quote }),
+    ...(shown && { only_rows_where: shown }),
+    ...(isMarked && { text_marks: 'strip' }),
+    ...(reading?.separator === ',' && { decimal_separator: ',' }),
+    ...(reading?.currency === 'signs' && { currency_from_sign: true }),
+  };
 }
