@@ -89,7 +89,7 @@ function rankOf({ meaning }: Column): Rank | undefined {
 }
 
 /** Strength of a name that means nothing but a price. */
-const sureMin = 0.75;
+const sureMin = 0.8;
 
 /** Minimum share of numbers with decimals in a column of prices without a name. */
 const decimalsMin = 0.3;

@@ -187,6 +187,8 @@ function priceKind(has: Parameters<Rule>[0]): HeaderKind | undefined {
 }
 
 function stockClaim(...[has]: Parameters<Rule>): HeaderClaim | undefined {
+  // The value of the stock.
+  if (has('stock', 'quantity') && has('amount')) return claim('other', 0.8);
   if (has('quantity') && has('stock', 'availability')) return claim('quantity', 0.85);
   if (has('foreign', 'date', 'image', 'position')) return undefined;
   // For sale, even if it is out of stock.
