@@ -58,7 +58,7 @@ function read(header: string): HeaderReading {
       (share, word) => share * shareOf(word),
       // A leading underscore marks additional information of an export.
       (header.startsWith('_') ? 0.8 : 1) *
-        (words.some((word) => isUnknown(word) && word.isInBrackets) ? 0.8 : 1),
+        (words.some((word) => isUnknown(word) && word.isInBrackets) ? 0.85 : 1),
     ),
     isOpen: words.length > 2 && chosen.at(-1) === 'filler',
   };
