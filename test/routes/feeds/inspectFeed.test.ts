@@ -61,6 +61,7 @@ describe('POST /feeds/inspect', () => {
         header: name,
         column,
         confidence: column === null ? 0 : 1,
+        reason: null,
         suggestion: null,
       });
       const issue = {
@@ -136,6 +137,7 @@ describe('POST /feeds/inspect', () => {
           ['unknown_column', 'warning', { line: 1, row: 0, sku: null, value: 'Colour' }],
         ].map(([code, severity, first]) => ({ code, severity, count: 1, first_rows: [first] })),
         suggested_format: {
+          null_values: ['NA'],
           columns: Object.fromEntries(Object.keys(values({})).map((column) => [column, { from: [column] }])),
         },
         draft_format: null,
@@ -230,23 +232,17 @@ describe('POST /feeds/inspect', () => {
         ['SKU Code', 'sku'],
         ['sku_id', 'sku'],
         ['Item Number', 'sku'],
-        ['skuu', 'sku'],
         ['name', 'product_name'],
         ['Title', 'product_name'],
         ['product-name', 'product_name'],
         ['Product Nmae', 'product_name'],
         ['prodct_name', 'product_name'],
-        ['desciption', 'description'],
         ['Body (HTML)', 'description'],
         ['Vendor', 'brand'],
         ['brands', 'brand'],
         ['Product Type', 'category'],
-        ['catagory', 'category'],
         ['Unit Price', 'price'],
-        ['Prize', 'price'],
         ['currency code', 'currency'],
-        ['curency', 'currency'],
-        ['availabilty', 'availability'],
         ['In Stock', 'availability'],
       ])('for %j the column %s', async (header, suggestion) => {
         const { headers } = await inspect(`"${header}"\n`);
@@ -254,6 +250,22 @@ describe('POST /feeds/inspect', () => {
         expect(headers).toMatchObject([{ column_number: 1, header, column: suggestion, suggestion }]);
         expect(headers[0].confidence).toBeGreaterThan(0);
         expect(headers[0].confidence).toBeLessThan(1);
+        expect(headers[0].reason).toMatch(/^its /);
+      });
+
+      it.each([
+        ['skuu', 'sku'],
+        ['desciption', 'description'],
+        ['catagory', 'category'],
+        ['Prize', 'price'],
+        ['curency', 'currency'],
+        ['availabilty', 'availability'],
+      ])('for %j, which may be misspelt, only a new name: %s', async (header, suggestion) => {
+        const { headers } = await inspect(`"${header}"\n`);
+
+        expect(headers).toEqual([
+          { column_number: 1, header, column: null, confidence: 0, reason: null, suggestion },
+        ]);
       });
 
       it.each(['colour', 'x', '', '   ', '_line', '_codes', 'weight_in_kg', '123', '!!!', 'ซูซู'])(
@@ -266,6 +278,7 @@ describe('POST /feeds/inspect', () => {
             header: header.trim(),
             column: null,
             confidence: 0,
+            reason: null,
             suggestion: null,
           });
         },
@@ -709,6 +722,7 @@ describe('POST /feeds/inspect', () => {
         header: name,
         column,
         confidence: column === null ? 0 : 1,
+        reason: null,
         suggestion: null,
       });
       const loaded = values({ sku: 'A', product_name: 'Hängematte grün', price: '1299.00', currency: 'EUR' });
@@ -732,7 +746,10 @@ describe('POST /feeds/inspect', () => {
         ],
         row_count: 2,
         rows: [{ line: 3, row: 1, values: loaded }],
-        issue_counts: [{ code: 'missing_required', count: 1 }],
+        issue_counts: [
+          { code: 'missing_required', count: 1 },
+          { code: 'unmapped_column', first_rows: [{ row: 0, value: 'Lager' }] },
+        ],
         sample: [loaded],
       });
     });

@@ -1,4 +1,4 @@
-import { applyAnswers } from '../../../src/feed-format/detect/apply-answers';
+import { applyAnswers } from '../../../../src/feed-format/detect/apply-answers';
 
 const choice = (changes: object, pointer: string | null = null) => ({
   label: '',
