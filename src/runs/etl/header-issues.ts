@@ -10,7 +10,7 @@ import { hasOurNames, type FormatReading } from '../../feed-format/read/format-r
 import { headerNames } from '../../feed-format/read/header-names';
 import { isReportColumn } from '../../feed-format/report-columns';
 import { rowIssue, type RowIssue } from '../../feed-format/rows/row-issues';
-import { unmappedColumns } from '../../feed-format/rows/unmapped-headers';
+import { unmappedColumns } from '../../feed-format/detect/unmapped-headers';
 
 interface HeaderIssueOptions {
   mode: LoadMode;

@@ -1,5 +1,5 @@
 import { productColumns, type ProductColumn } from '../columns';
-import { meaningOf } from '../detect/header-meaning';
+import { meaningOf } from './header-meaning';
 import { isAsSpecified } from '../format-definition';
 import { comparable, type FormatReading } from '../read/format-reading';
 import { isReportColumn } from '../report-columns';

@@ -1,6 +1,6 @@
 import { findBuiltInFormat } from '../../../../src/feed-format/built-in-formats';
 import type { FormatDefinition } from '../../../../src/feed-format/format-definition';
-import { fieldOfHeader, unmappedColumns } from '../../../../src/feed-format/rows/unmapped-headers';
+import { fieldOfHeader, unmappedColumns } from '../../../../src/feed-format/detect/unmapped-headers';
 
 const german: FormatDefinition = {
   columns: { sku: { from: ['Artikelnummer'] }, product_name: { from: ['Bezeichnung'] } },
