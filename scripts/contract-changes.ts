@@ -65,23 +65,32 @@ interface RedoclyChange {
 }
 
 function redoclyChanges(base: Document, revision: Document): Change[] {
-  const plainBase = withWebhooksAsResponses(withoutReferences(base));
-  return runRedocly(plainBase, withWebhooksAsResponses(asSeenByOldClients(base, revision))).flatMap(
-    (change): Change[] => {
-      const { kind, property, verdicts } = change;
-      const removed = kind === 'removed' || verdicts.some(({ ruleId }) => ruleId === 'path-removed');
-      const pointer = (removed ? change.base?.pointer : undefined) ?? change.path;
-      const isBreaking =
-        (change.impact === 'major' && !isOpenEnum(plainBase, change) && !admitsEmpty(change)) ||
-        // A new default changes the response to an old request.
-        (property === 'default' && kind !== 'added');
-      // Tags only order the documentation.
-      if ((!isBreaking && change.impact === 'patch') || change.path.startsWith('#/tags')) return [];
-      const { subjects, rest } = placeOf(pointer, removed ? base : revision);
-      const message = verdicts[0]?.message ?? [kind, rest, property].filter(Boolean).join(' ');
-      return subjects.map((subject) => ({ impact: isBreaking ? 'breaking' : 'additive', subject, message }));
-    },
+  const plainBase = withoutTexts(withWebhooksAsResponses(withoutReferences(base)));
+  const plainRevision = withoutTexts(withWebhooksAsResponses(asSeenByOldClients(base, revision)));
+  return runRedocly(plainBase, plainRevision).flatMap((change): Change[] => {
+    const { kind, property, verdicts } = change;
+    const removed = kind === 'removed' || verdicts.some(({ ruleId }) => ruleId === 'path-removed');
+    const pointer = (removed ? change.base?.pointer : undefined) ?? change.path;
+    const isBreaking =
+      (change.impact === 'major' && !isOpenEnum(plainBase, change) && !admitsEmpty(change)) ||
+      // A new default changes the response to an old request.
+      (property === 'default' && kind !== 'added');
+    // Tags only order the documentation.
+    if ((!isBreaking && change.impact === 'patch') || change.path.startsWith('#/tags')) return [];
+    const { subjects, rest } = placeOf(pointer, removed ? base : revision);
+    const message = verdicts[0]?.message ?? [kind, rest, property].filter(Boolean).join(' ');
+    return subjects.map((subject) => ({ impact: isBreaking ? 'breaking' : 'additive', subject, message }));
+  });
+}
+
+/** Removes descriptions: Redocly finds a parameter again by its similarity, and takes one with a new description for another. */
+function withoutTexts(node: unknown): unknown {
+  if (Array.isArray(node)) return node.map(withoutTexts);
+  if (typeof node !== 'object' || node === null) return node;
+  const members = Object.entries(node).filter(
+    ([name, value]) => !(name === 'description' && typeof value === 'string'),
   );
+  return Object.fromEntries(members.map(([name, value]) => [name, withoutTexts(value)]));
 }
 
 function runRedocly(base: unknown, revision: unknown): RedoclyChange[] {
