@@ -63,6 +63,12 @@ describe('detectFormat takes for no price', () => {
     expect(labels).toEqual(['The price is "RRP EUR"', 'Leave the price out']);
   });
 
+  it.each(['Price in cents', 'Preis in Cent'])('a column %j, without a doubt', (header) => {
+    const { about } = doubtsOf(`Item no.,Product name,${header},Currency`, 'A,a,150,EUR', 'B,b,250,EUR');
+
+    expect(about).toEqual([expect.stringMatching(/^price /)]);
+  });
+
   it('words in its place: they are empty', () => {
     const rows = ['A,a,POA', 'B,b,2.50', 'C,c,auf Anfrage', 'D,d,POA'];
 

@@ -94,3 +94,14 @@ describe('detectFormat has a doubt about', () => {
     expect(about.map((each) => each.split(' ')[0])).toEqual(subjects);
   });
 });
+
+it('takes quotes around decimal commas for quotes, also before an empty last cell', async () => {
+  const lines = ['Item no.,Product name,Price EUR,Colour', 'A,Tent,"1,50",', 'B,Lamp,"2,75",'];
+  const format = definitionOf(...lines);
+
+  expect(format).not.toHaveProperty('quote');
+  expect((await readValues(`${lines.join('\n')}\n`, format)).map(({ price }) => price)).toEqual([
+    '1.50',
+    '2.75',
+  ]);
+});

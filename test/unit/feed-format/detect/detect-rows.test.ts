@@ -63,6 +63,18 @@ describe('a file with names in the first row of each group', () => {
   });
 });
 
+describe('a name that is missing in some rows', () => {
+  it.each([
+    ['Stock', ['A,Tent,1.50,3', 'B,Lamp,2.50,0', 'C,,3.50,0']],
+    ['Brand', ['A,Tent,1.50,Acme', 'B,,2.50,Acme', 'C,Lamp,3.50,Birch']],
+    ['Colour', ['A,Tent,2.50,red', 'B,,2.50,blue', 'C,Lamp,3.50,red']],
+  ])('is not the name of another product with the same price or %s', (header, rows) => {
+    const format = definitionOf(`Item no.,Product name,Price EUR,${header}`, ...rows);
+
+    expect(format).not.toHaveProperty('fill_down');
+  });
+});
+
 describe('a sku that repeats with options', () => {
   const lines = [
     'Artikelnummer;Bezeichnung;Größe;Farbe;Preis EUR',
@@ -119,6 +131,7 @@ describe('products that their shop does not show', () => {
     ['none is shown', 'Published', ['0', '0']],
     ['a cell has another word', 'Published', ['1', '0', 'search']],
     ['the column is about something else', 'Colour', ['1', '0']],
+    ['the column says the contrary', 'Not published', ['1', '0']],
   ])('are no condition if %s', (_, header, cells) => {
     const rows = cells.map((cell, at) => `S${at},n,1.50,${cell}`);
 

@@ -63,6 +63,24 @@ describe('detectFormat takes for the sku', () => {
     });
   });
 
+  it('no word for missing numbers that is a sku itself', () => {
+    const { draft, about } = doubtsOf(
+      'Item no.,Product name,Price EUR',
+      'LAMP,Lamp,1.50',
+      'LAMP,Lamp,2.50',
+      'TENT,Tent,3.50',
+    );
+
+    expect(draft).not.toHaveProperty('null_values');
+    expect(about).toEqual(['rows repeated_sku']);
+  });
+
+  it('no column of a report of skipped rows', () => {
+    const { columns } = definitionOf('_line,_codes,id,name', '2,x,10,Tent', '3,y,12,Lamp');
+
+    expect(columns.sku).toEqual({ from: ['id'] });
+  });
+
   it('a column that most rows have; another one is a doubt', () => {
     const rows = ['A,4006381333931', ',4006381333948', ',4006381333955', ',4006381333962'];
     const { draft, about, labels } = doubtsOf(

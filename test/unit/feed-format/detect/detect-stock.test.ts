@@ -34,6 +34,17 @@ describe('detectFormat reads the availability', () => {
     expect(columns).not.toHaveProperty('availability');
   });
 
+  it.each(['Out of stock', 'Sold out', 'Ausverkauft'])('of a column %j not as the contrary', (name) => {
+    const { columns, availability } = definitionOf(header(name), row('no', 0), row('yes', 1));
+
+    if (columns.availability) expect(availability).toEqual({ no: 'in_stock', yes: 'out_of_stock' });
+    else expect(availability).toBeUndefined();
+  });
+
+  it.each(['Incoming stock', 'Stock ordered'])('of no column %j: it is not there yet', (name) => {
+    expect(definitionOf(header(name), row('12', 0), row('0', 1)).columns).not.toHaveProperty('availability');
+  });
+
   it('of no column with other words', () => {
     const { columns } = definitionOf(header('Stock'), row('shelf A', 0), row('shelf B', 1));
 
