@@ -1,5 +1,6 @@
 import { parseUnit } from '../currency-signs';
 import { comparable } from '../read/format-reading';
+import { reportColumns } from '../report-columns';
 import { trimText } from '../text';
 import { meaningOf, type HeaderMeaning } from './header-meaning';
 
@@ -36,7 +37,10 @@ export function columnsOfTable(
       const header = names?.[position] ?? '';
       const isUsable =
         !names ||
-        (header !== '' && header.length <= headerCharactersMax && counts.get(comparable(header)) === 1);
+        (header !== '' &&
+          !isGenerated(header) &&
+          header.length <= headerCharactersMax &&
+          counts.get(comparable(header)) === 1);
       if (!isUsable) return [];
       const cells = rows.map((row) => trimText(row[position] ?? ''));
       const filled = cells.filter((cell) => cell !== '').length;
@@ -44,6 +48,8 @@ export function columnsOfTable(
     },
   );
 }
+
+const isGenerated = (header: string) => (reportColumns as readonly string[]).includes(header);
 
 const columnsMax = 1_000;
 

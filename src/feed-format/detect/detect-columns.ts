@@ -80,7 +80,7 @@ function candidatesOf({ position, header, cells, filled, meaning }: Column): Col
   const strength = own ? 1 : (meaning?.strength ?? 0);
   const reason = meaning?.reason ?? 'its name is ours';
   if (field === 'quantity' || field === 'availability') {
-    if (strength < stockMin) return [];
+    if (strength < stockMin || valueMeant(header) === 'out_of_stock') return [];
     const [quantity, words] = availabilityChecks(cells);
     const column = 'availability';
     if (filled === 0)
@@ -114,7 +114,7 @@ function candidatesOf({ position, header, cells, filled, meaning }: Column): Col
 }
 
 /** Below this, numbers and yes or no are about something else than the stock. */
-const stockMin = 0.6;
+const stockMin = 0.7;
 
 /** Share of cells that must agree with a column. */
 const agreeingMin = 0.8;

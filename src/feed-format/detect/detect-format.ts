@@ -26,7 +26,7 @@ import {
 } from './format-doubts';
 import { nameDoubt, skuDoubt } from './key-doubts';
 import { builtInFor } from './known-systems';
-import { readPrices } from './read-prices';
+import { readPriceColumn } from './price-column';
 
 /** What a header means, and why. */
 interface DetectedHeader {
@@ -137,7 +137,7 @@ function detectInTable(
   const { columns, sku, name, price, matches, guesses, group } = chosen;
   const currencies = matches.find(({ column }) => column === 'currency');
   const currencyCells = columns.find(({ position }) => position === currencies?.position)?.cells;
-  const readingOf = (column: Column) => readPrices(column, currencyCells);
+  const readingOf = (column: Column) => readPriceColumn(column, currencyCells);
   const reading = price.chosen && readingOf(price.chosen);
   const skus = [sku.chosen ?? sku.rivals].flat();
   const isMarked = hasTextMarks(cellsOf(skus), cellsOf(columns));

@@ -17,7 +17,9 @@ const contradictionsMax = 0.02;
 const explainedMin = 0.9;
 
 /** Meanings of columns that keep rows together, the likeliest first. */
-const groupFields = ['handle', 'parent', 'id', 'sku', 'ean', 'other'];
+const groupFields = ['handle', 'parent', 'id', 'sku', 'url', 'ean', 'other'];
+
+const mayGroup = ({ meaning }: Column) => meaning === undefined || groupFields.includes(meaning.field);
 
 /**
  * Finds groups of rows with their name in the first row.
@@ -36,7 +38,7 @@ export function findGroup(
     return at === -1 ? groupFields.length : at;
   };
   const by = columns
-    .filter((column) => column !== name && column.header !== '')
+    .filter((column) => column !== name && column.header !== '' && mayGroup(column))
     .sort((a, b) => order(a) - order(b))
     .find((column) => explains(column, name, empty));
   if (!by) return undefined;

@@ -72,7 +72,7 @@ function open(doubt: PriceChoice['doubt'], rivals: readonly { column: Column }[]
 }
 
 /** @returns undefined if the header names no price, or a purchase price */
-function rankOf({ meaning }: Column): Rank | undefined {
+function rankOf({ header, meaning }: Column): Rank | undefined {
   if (meaning?.field !== 'price') return undefined;
   switch (meaning.kind) {
     case 'purchase':
@@ -82,11 +82,17 @@ function rankOf({ meaning }: Column): Rank | undefined {
     case 'wholesale':
       return Rank.special;
     case 'our':
+      if (minorUnit.test(header)) return Rank.unsure;
       return meaning.strength >= sureMin ? Rank.selling : Rank.unsure;
     default:
+      if (minorUnit.test(header)) return Rank.unsure;
       return meaning.strength >= sureMin ? Rank.plain : Rank.unsure;
   }
 }
+
+/** A hundredth of the currency: no format reads such prices. */
+const minorUnit =
+  /(?:^|[^\p{L}])(?:cents?|pence|øre|öre|копе\p{L}{0,4}|grosz\p{L}{0,3}|centimes?|céntimos?)(?:$|[^\p{L}])/iu;
 
 /** Strength of a name that means nothing but a price. */
 const sureMin = 0.8;

@@ -17,14 +17,19 @@ export function readRows(
 ): { rows: Rows; quote: 'none' | undefined } {
   const rows = read(isStandard ? 'loose' : 'padded');
   const plain = read('unquoted');
-  const cells = plain.flat();
-  const hasQuotes = cells.some((cell) => cell.trimStart().startsWith('"'));
-  const isQuoted = cells.some((cell) => /^\s*"(?:[^"]|"")*"\s*$/.test(cell));
-  const even = plain.filter(
-    (fields) => fields.length === width || (fields.length === width + 1 && fields.at(-1) === ''),
-  );
-  const isPlain = hasQuotes && !isQuoted && even.length >= evenMin * plain.length;
+  const hasQuotes = plain.some((cells) => cells.some((cell) => cell.trimStart().startsWith('"')));
+  const even = plain.filter((fields) => fields.length === width);
+  const isPlain = hasQuotes && !plain.some(hasQuotedCell) && even.length >= evenMin * plain.length;
   return isPlain ? { rows: plain, quote: 'none' } : { rows, quote: undefined };
+}
+
+/** Tells whether a cell begins with a quote, and it or a later one ends with a quote: delimiters may be between them. */
+function hasQuotedCell(cells: readonly string[]): boolean {
+  const first = cells.findIndex((cell) => cell.trimStart().startsWith('"'));
+  if (first === -1) return false;
+  return cells.some(
+    (cell, at) => at >= first && cell.trimEnd().endsWith('"') && (at > first || cell.trim().length > 1),
+  );
 }
 
 /** Tells whether cells have the marks by which spreadsheets and shops keep texts: `="00123"`, `'-5`, and `'00123` as a sku. */

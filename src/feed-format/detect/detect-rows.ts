@@ -40,11 +40,14 @@ const shown =
   /^(?:1|true|yes|y|ja|j|si|sí|sì|oui|tak|да|так|active|published|visible|aktiv|actif|activo|attivo)?$/i;
 const hidden = /^'?(?:0|-1|false|no|n|nein|non|nie|нет|ні|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
 
+const negation = /(?:^|[^\p{L}])(?:not?|nicht|non|nie|не|ні)(?:$|[^\p{L}])/iu;
+
 /** Finds the condition that leaves out products that their shop does not show. */
 export function conditionOfShown(columns: readonly Column[]): FormatDefinition['only_rows_where'] {
   const column = columns.find(
-    ({ meaning, cells }) =>
+    ({ header, meaning, cells }) =>
       meaning?.kind === 'published' &&
+      !negation.test(header) &&
       cells.some((cell) => hidden.test(cell)) &&
       cells.some((cell) => cell !== '' && shown.test(cell)) &&
       cells.every((cell) => shown.test(cell) || hidden.test(cell)),

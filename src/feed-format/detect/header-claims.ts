@@ -198,7 +198,7 @@ function stockClaim(...[has]: Parameters<Rule>): HeaderClaim | undefined {
     if (has('status')) return claim('availability', 0.9);
     if (has('code', 'id')) return claim('sku', 0.85);
     if (has('name')) return claim('product_name', 0.7);
-    if (has('minimum', 'unit', 'type', 'category', 'order')) return claim('other', 0.8);
+    if (has('minimum', 'unit', 'type', 'category', 'order', 'purchase')) return claim('other', 0.8);
     return claim('quantity', 0.85);
   }
   if (!has('quantity') || has('code', 'name', 'description', 'category')) return undefined;

@@ -7,7 +7,7 @@ import type { PriceReading } from './format-doubts';
  * Finds the notation and the currency of a column of prices.
  * @param currencyCells - the cells of the column of currencies, if there is one
  */
-export function readPrices(column: Column, currencyCells: readonly string[] | undefined): PriceReading {
+export function readPriceColumn(column: Column, currencyCells: readonly string[] | undefined): PriceReading {
   return {
     ...detectDecimal(priceCells(column, currencyCells)),
     currency: currencyOf(column, currencyCells),
