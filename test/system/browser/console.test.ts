@@ -39,7 +39,7 @@ async function dropFile(page: Page, partner: string, name: string, content: stri
 const germanFeed = [
   'Artikelnr;Bezeichnung;Marke;Preis;Währung',
   'ZELT-2;Zweimannzelt;Nordwind;189,90;EUR',
-  'LAMPE-1;Stirnlampe;Nordwind;kostenlos;EUR',
+  'LAMPE-1;Stirnlampe;Nordwind;ab 24,50;EUR',
   'KOCHER-1;;Nordwind;49,00;EUR',
 ].join('\n');
 
@@ -77,7 +77,7 @@ describe('the steps of a partner', () => {
     await page.getByText('does not follow the price grammar').waitFor();
     const price = page.getByRole('textbox', { name: 'Preis, line 3' });
     const name = page.getByRole('textbox', { name: 'Bezeichnung, line 4' });
-    expect(await price.inputValue()).toBe('kostenlos');
+    expect(await price.inputValue()).toBe('ab 24,50');
     for (const cell of [price, name]) expect(await cell.getAttribute('aria-invalid')).toBe('true');
     expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
 

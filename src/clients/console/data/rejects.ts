@@ -123,8 +123,8 @@ export const useRejects = (feed: Feed, run: number) =>
   useQuery({
     queryKey: ['rejects', feed.validation_job_id, run],
     queryFn: async () => {
-      const [file, definition] = await Promise.all([fetchRejects(feed), definitionOf(feed)]);
-      return readRejects(file, feed, definition);
+      const [rejects, definition] = await Promise.all([fetchRejects(feed), definitionOf(feed)]);
+      return readRejects(rejects, feed, definition);
     },
     staleTime: Infinity,
   });
@@ -144,14 +144,19 @@ export const useRejectedRows = (
     staleTime: Infinity,
   });
 
-/** Fetches the file of rejects of the last run of a feed. @throws as `bodyOf`, also while a run is queued or in progress */
-export const fetchRejects = (feed: Feed) =>
-  bodyOf(
-    client.GET('/jobs/{job_id}/rejects.csv', {
-      params: { path: { job_id: feed.validation_job_id } },
-      parseAs: 'blob',
-    }) as Promise<{ data?: Blob; error?: unknown; response: Response }>,
-  );
+/**
+ * Fetches the file of rejects of the last run of a feed, with the charset of its header: the type of a blob may lack it.
+ * @throws as `bodyOf`, also while a run is queued or in progress
+ */
+export async function fetchRejects(feed: Feed): Promise<{ file: Blob; charset: string }> {
+  const sent = client.GET('/jobs/{job_id}/rejects.csv', {
+    params: { path: { job_id: feed.validation_job_id } },
+    parseAs: 'blob',
+  }) as Promise<{ data?: Blob; error?: unknown; response: Response }>;
+  const file = await bodyOf(sent);
+  const { response } = await sent;
+  return { file, charset: statedCharset(response.headers.get('content-type') ?? '') };
+}
 
 /** Returns how a feed was read; by the format `standard` if its format is gone. */
 async function definitionOf({ partner_name, format_name }: Feed): Promise<ReadDefinition> {
@@ -162,8 +167,12 @@ async function definitionOf({ partner_name, format_name }: Feed): Promise<ReadDe
   return definition;
 }
 
-async function readRejects(file: Blob, feed: Feed, definition: ReadDefinition): Promise<Rejects> {
-  const decoder = new TextDecoder(statedCharset(file.type));
+async function readRejects(
+  { file, charset }: { file: Blob; charset: string },
+  feed: Feed,
+  definition: ReadDefinition,
+): Promise<Rejects> {
+  const decoder = new TextDecoder(charset);
   const source = file.stream().getReader();
   const reader = new RejectsReader(definition);
   const rows = new RejectedRows();

@@ -148,7 +148,10 @@ function Send({ feed, run, rejects, edits, onDone }: SendOptions) {
         <Action isDisabled={changed === 0 || send.isPending} onPress={() => onDone(edits)}>
           {texts.issues.discard}
         </Action>
-        <Download name={`${feed.feed_id}-rejects.csv`} fetchFile={() => fetchRejects(feed)}>
+        <Download
+          name={`${feed.feed_id}-rejects.csv`}
+          fetchFile={async () => (await fetchRejects(feed)).file}
+        >
           {texts.issues.download}
         </Download>
         <span role="status" className="muted">
