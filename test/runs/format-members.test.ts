@@ -211,11 +211,11 @@ describe('a format with a quantity', () => {
     expect(await textOf(`/jobs/${jobId}/rejects.csv`)).toMatch(/\n7,missing_required,[^\n]*,F,,3,t\n$/);
 
     const file = await textOf(`/partners/${encodeURIComponent(partner)}/products.csv?format=own`);
-    expect(file).toBe('sku,product_name,stock,tracker\nA,N,1,x\nB,N,0,x\nC,N,,\nD,N,preorder,x\nE,N,,\n');
+    expect(file).toBe('sku,product_name,stock\nA,N,1\nB,N,0\nC,N,\nD,N,preorder\nE,N,\n');
     const { job: again } = await service.api.loadFeed(file, partner, { format: 'own' });
     expect(again).toMatchObject({ summary: { unchanged: 5, skipped: 0 }, issue_counts: [] });
     const template = `/feeds/template.csv?format=own&partner_name=${encodeURIComponent(partner)}`;
-    expect(await textOf(template)).toBe('sku,product_name,stock,tracker\nTENT-2,Two-person tent,1,x\n');
+    expect(await textOf(template)).toBe('sku,product_name,stock\nTENT-2,Two-person tent,1\n');
   });
 
   it('shows its columns and statuses in an inspection', async () => {

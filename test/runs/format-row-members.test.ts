@@ -150,6 +150,7 @@ pot,P-2,,x,,variant
     expect(plan.summary).toMatchObject({ processed: 3, skipped: 2 });
     expect(plan.issue_counts.map(({ code }: { code: string }) => code).sort()).toEqual([
       'incomplete_group',
+      'no_prices',
       'too_many_fields',
     ]);
     await service.api.post(`/jobs/${body.validation_job_id}/run`);

@@ -77,8 +77,9 @@ export function* moneyIssues(
     const columnNumber = numberOf(positions.price);
     yield rowIssue(place, null, { code: 'no_prices', field: 'price', columnNumber });
   }
-  // An update without a column for currencies leaves the stored ones alone.
-  const keepsCurrencies = mode === 'update' && !reading.columns.has('currency');
+  // An update without a column for currencies leaves the stored ones alone, as the format may do with empty cells.
+  const keepsCurrencies =
+    (mode === 'update' && !reading.columns.has('currency')) || reading.keptColumns.includes('currency');
   if (hasPrices && !hasCurrencies && !keepsCurrencies) {
     const columnNumber = numberOf(positions.currency);
     yield rowIssue(place, null, { code: 'no_currency', field: 'currency', columnNumber });

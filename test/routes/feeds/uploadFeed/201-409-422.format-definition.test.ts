@@ -185,7 +185,7 @@ describe('POST /feeds/inspect with the definition of a format', () => {
     const { status, body } = await service.api.inspect({ csv, partnerName: 'Seen', fields: sent({}) });
 
     expect(status).toBe(200);
-    expect(body).toMatchObject({ accepted: true, issue_counts: [] });
+    expect(body).toMatchObject({ accepted: true, issue_counts: [{ code: 'no_currency' }] });
     expect(body.sample).toMatchObject([{ sku: 'A-1', product_name: 'Zelt', price: '1299.00' }]);
     expect(await formatsOf('Seen')).toEqual({});
   });
