@@ -38,7 +38,7 @@ const ownHeaders: Record<string, Parameters<typeof expectSecurityHeaders>[1]> = 
 
 const keyed = operations.filter(({ needsKey }) => needsKey);
 /** Operations that need no database. */
-const withoutDatabase = ['getFeedProfile', 'downloadFeedTemplate', 'inspectFeed'];
+const withoutDatabase = ['getFeedProfile', 'downloadFeedTemplate'];
 const onDatabase = keyed.filter(({ operationId }) => !withoutDatabase.includes(operationId));
 const offDatabase = keyed.filter(({ operationId }) => withoutDatabase.includes(operationId));
 const reading = operations.filter(({ method }) => method === 'GET');
