@@ -3,7 +3,8 @@ import { productColumns, type ProductColumn } from '../../feed-format/columns';
 import type { FormatDefinition } from '../../feed-format/format-definition';
 import { objectOf } from '../../feed-format/format-faults';
 import type { FeedRecord } from '../../feed-format/read/extract';
-import { FormatReading, resolveFormat } from '../../feed-format/read/format-reading';
+import { FormatReading } from '../../feed-format/read/format-reading';
+import { resolveFormat } from '../../feed-format/read/resolve-format';
 import type { ShapeError } from '../../base/errors';
 
 /** Constants that `definitionFaults` checks: a sku, and a currency, which must not be empty either. */

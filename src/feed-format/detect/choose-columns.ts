@@ -1,7 +1,6 @@
 import type { ProductColumn } from '../columns';
 import type { FeedFormat } from '../format-definition';
-import { comparable } from '../read/format-reading';
-import { trimText } from '../text';
+import { comparable, trimText } from '../text';
 import { columnsOfTable, type Column } from './column-cells';
 import { detectColumns, type ColumnMatch } from './detect-columns';
 import { findGroup, type Group } from './detect-groups';

@@ -1,6 +1,7 @@
 import { productColumns, type ProductColumn } from '../columns';
 import type { ColumnSource, FormatDefinition } from '../format-definition';
-import { comparable, headersOf } from '../read/format-reading';
+import { headersOf } from '../read/resolve-format';
+import { comparable } from '../text';
 import { isNumber, sourceOf, type Column } from './column-cells';
 import { availabilityWords, type ColumnMatch } from './detect-columns';
 import type { Group } from './detect-groups';

@@ -1,7 +1,8 @@
 import { findBuiltInFormat } from '../built-in-formats';
 import { columnFormat, type ProductColumn } from '../columns';
 import type { FeedFormat, FormatDefinition } from '../format-definition';
-import { comparable, headersOf } from '../read/format-reading';
+import { headersOf } from '../read/resolve-format';
+import { comparable } from '../text';
 import type { ColumnMatch } from './detect-columns';
 
 /** Headers that identify the export of a system. */

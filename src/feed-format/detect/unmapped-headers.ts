@@ -1,7 +1,8 @@
 import { productColumns, type ProductColumn } from '../columns';
 import { meaningOf } from './header-meaning';
 import { isAsSpecified } from '../format-definition';
-import { comparable, type FormatReading } from '../read/format-reading';
+import { type FormatReading } from '../read/format-reading';
+import { comparable } from '../text';
 import { isReportColumn } from '../report-columns';
 
 /** Minimum strength of a name: words with several meanings have less. */

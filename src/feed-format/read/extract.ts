@@ -1,7 +1,6 @@
 import { recordBytes } from '../columns';
-import { trimText } from '../text';
+import { comparable, trimText } from '../text';
 import type { ByteWindow } from './byte-window';
-import { comparable } from './format-reading';
 import type { FeedHeader } from './header';
 import { isBlankRecord } from './header-names';
 import { shiftedOffsets, sourceEndOf, type TextOffsets } from './line-offsets';

@@ -5,15 +5,9 @@ import type { LoadMode } from '../load-options';
 import { codesPosition } from '../report-columns';
 import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
 import { firstRecords, type TableRecord } from './first-records';
-import {
-  comparable,
-  FormatReading,
-  headersOf,
-  needsFirst,
-  resolveFormat,
-  type Preamble,
-  type ResolvedFormat,
-} from './format-reading';
+import { FormatReading } from './format-reading';
+import { headersOf, needsFirst, resolveFormat, type Preamble, type ResolvedFormat } from './resolve-format';
+import { comparable } from '../text';
 import { headerNames, headerRowBytes } from './header-names';
 import { syntaxOf } from './record-syntax';
 import { lineEndLength } from './scan-record';

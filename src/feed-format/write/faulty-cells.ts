@@ -2,10 +2,10 @@ import { clean } from '../clean-cell';
 import { columnFormat, productColumns, requiredIn, type ProductColumn } from '../columns';
 import type { ReadDefinition } from '../format-definition';
 import { cellTextOf } from '../read/cell-text';
-import { comparable, needsFirst, resolveFormat } from '../read/format-reading';
+import { needsFirst, resolveFormat } from '../read/resolve-format';
+import { comparable, isLongerThan, trimText } from '../text';
 import type { RowIssueCode } from '../issue-codes';
 import type { LoadMode } from '../load-options';
-import { isLongerThan, trimText } from '../text';
 
 /** Positions of the cells of each product column that a file has. */
 export type CellsOfColumns = Partial<Record<ProductColumn, readonly number[]>>;

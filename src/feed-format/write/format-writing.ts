@@ -3,7 +3,9 @@ import { productColumns, type ProductColumn } from '../columns';
 import { canEncode, encodeText } from './encode-text';
 import type { ColumnSource, ReadDefinition } from '../format-definition';
 import { markCharacter } from '../read/byte-order-mark';
-import { comparable, FormatReading, headersOf, resolveFormat } from '../read/format-reading';
+import { FormatReading } from '../read/format-reading';
+import { headersOf, resolveFormat } from '../read/resolve-format';
+import { comparable } from '../text';
 import type { Delimiter } from '../delimiter';
 import { isWritable, recordText, type WrittenSyntax } from './record-text';
 

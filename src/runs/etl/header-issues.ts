@@ -6,7 +6,8 @@ import type { LoadMode } from '../../feed-format/load-options';
 import type { RecordPlace } from '../../feed-format/read/extract';
 import type { FeedHeader } from '../../feed-format/read/header';
 import { isAsSpecified } from '../../feed-format/format-definition';
-import { hasOurNames, type FormatReading } from '../../feed-format/read/format-reading';
+import { type FormatReading } from '../../feed-format/read/format-reading';
+import { hasOurNames } from '../../feed-format/read/resolve-format';
 import { headerNames } from '../../feed-format/read/header-names';
 import { isReportColumn } from '../../feed-format/report-columns';
 import { rowIssue, type RowIssue } from '../../feed-format/rows/row-issues';
@@ -54,7 +55,7 @@ const isUnknown = (name: string) =>
   name !== '' && !isReportColumn(name) && !productColumns.some((column) => column === name.toLowerCase());
 
 /** Prices and currencies in the valid rows of a file. */
-export interface MoneySeen {
+interface MoneySeen {
   hasRows: boolean;
   hasPrices: boolean;
   hasCurrencies: boolean;

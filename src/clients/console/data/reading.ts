@@ -1,4 +1,4 @@
-import { hasOurNames } from '../../../feed-format/read/format-reading';
+import { hasOurNames } from '../../../feed-format/read/resolve-format';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import type { Draft } from './draft';
