@@ -1,7 +1,6 @@
 import { parseUnit } from '../currency-signs';
-import { comparable } from '../read/format-reading';
+import { comparable, trimText } from '../text';
 import { reportColumns } from '../report-columns';
-import { trimText } from '../text';
 import { meaningOf, type HeaderMeaning } from './header-meaning';
 
 /** A column of a table with its cells, one for each row, trimmed. */
@@ -77,7 +76,7 @@ function meaningOfCells(cells: readonly string[]): HeaderMeaning | undefined {
 }
 
 /** Tells whether a text is a GTIN of 8, 12, 13 or 14 digits with a right check digit (GS1 General Specifications). */
-export function isTradeItemNumber(text: string): boolean {
+function isTradeItemNumber(text: string): boolean {
   if (!/^(?:\d{8}|\d{12,14})$/.test(text) || /^0+$/.test(text)) return false;
   const digits = Array.from(text, Number).reverse();
   return digits.reduce((sum, digit, at) => sum + digit * (at % 2 === 0 ? 1 : 3), 0) % 10 === 0;

@@ -105,7 +105,11 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
     );
     return (complete ? records : records.slice(0, -1)).map(({ fields }) => fields);
   };
-  const { rows, quote } = readRows(read, { isStandard: builtIn?.name === 'standard', width: table.width });
+  const { rows, quote } = readRows(read, {
+    isStandard: builtIn?.name === 'standard',
+    width: table.width,
+    hasQuotes: text.includes('"'),
+  });
   const isHeader = (fields: readonly string[]) =>
     table.names?.every((name, position) => trimText(fields[position] ?? '') === name) ?? false;
   const whole = differentRows(rows.filter((fields) => isSplit(fields, table.width) && !isHeader(fields)));

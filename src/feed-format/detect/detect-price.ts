@@ -81,12 +81,9 @@ function rankOf({ header, meaning }: Column): Rank | undefined {
     case 'special':
     case 'wholesale':
       return Rank.special;
-    case 'our':
-      if (minorUnit.test(header)) return Rank.unsure;
-      return meaning.strength >= sureMin ? Rank.selling : Rank.unsure;
     default:
-      if (minorUnit.test(header)) return Rank.unsure;
-      return meaning.strength >= sureMin ? Rank.plain : Rank.unsure;
+      if (meaning.strength < sureMin || minorUnit.test(header)) return Rank.unsure;
+      return meaning.kind === 'our' ? Rank.selling : Rank.plain;
   }
 }
 

@@ -13,13 +13,14 @@ const evenMin = 0.98;
  */
 export function readRows(
   read: (syntax: RecordSyntax) => Rows,
-  { isStandard, width }: { isStandard: boolean; width: number },
+  { isStandard, width, hasQuotes }: { isStandard: boolean; width: number; hasQuotes: boolean },
 ): { rows: Rows; quote: 'none' | undefined } {
   const rows = read(isStandard ? 'loose' : 'padded');
+  if (!hasQuotes) return { rows, quote: undefined };
   const plain = read('unquoted');
-  const hasQuotes = plain.some((cells) => cells.some((cell) => cell.trimStart().startsWith('"')));
+  const isBegun = plain.some((cells) => cells.some((cell) => cell.trimStart().startsWith('"')));
   const even = plain.filter((fields) => fields.length === width);
-  const isPlain = hasQuotes && !plain.some(hasQuotedCell) && even.length >= evenMin * plain.length;
+  const isPlain = isBegun && !plain.some(hasQuotedCell) && even.length >= evenMin * plain.length;
   return isPlain ? { rows: plain, quote: 'none' } : { rows, quote: undefined };
 }
 

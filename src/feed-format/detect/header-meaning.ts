@@ -1,4 +1,4 @@
-import { currencyInHeader, isActiveCurrency } from '../currency';
+import { isActiveCurrency } from '../currency';
 import { knownWordsOf, type HeaderWord } from './header-words';
 import {
   claimOf,
@@ -11,8 +11,6 @@ import type { Concept, KnownWord } from './known-words';
 
 /** What a column has, by its header alone. */
 export interface HeaderMeaning extends HeaderClaim {
-  /** ISO 4217 code that the header names. */
-  currency?: string;
   /** Plain words: `its name is Polish for price`. */
   reason: string;
 }
@@ -26,12 +24,10 @@ export function meaningOf(header: string): HeaderMeaning | undefined {
   const reading = read(header);
   if (reading.concepts.size === 0) return undefined;
   const claim = claimOf(reading);
-  const currency = currencyInHeader(header);
   return {
     ...claim,
     strength:
       Math.round(100 * Math.min(0.97, claim.strength * reading.share * certainty(claim, reading))) / 100,
-    ...(currency !== undefined && { currency }),
     reason: reasonFor(claim, reading),
   };
 }

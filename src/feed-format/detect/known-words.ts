@@ -25,7 +25,7 @@ export const plainText = (text: string): string =>
 export const wordKey = (text: string): string => plainText(text).replace(letters, '');
 
 /** Returns a word without accents, in Arabic without its article too. */
-export function foldWord(word: string): string {
+function foldWord(word: string): string {
   return word
     .replace(foldable, (each) => each.normalize('NFD').replace(/\p{Mn}/gu, ''))
     .replace(/[ßłđıøæςةأإآى]/g, (each) => foldedLetters[each]!)

@@ -102,11 +102,12 @@ describe('the meaning of a header', () => {
     expect(meaningOf('Cena zakupu')!.reason).toBe('its name is Polish for purchase price');
   });
 
-  it('has the currency of its code or sign', () => {
-    expect(meaningOf('price_eur')).toMatchObject({ field: 'price', currency: 'EUR' });
-    expect(meaningOf('Preis in €')).toMatchObject({ field: 'price', currency: 'EUR' });
-    expect(meaningOf('Price ($)')).not.toHaveProperty('currency');
-  });
+  it.each(['price_eur', 'Preis in €', 'Price ($)'])(
+    'is a price beside the code or sign of a currency: %s',
+    (header) => {
+      expect(meaningOf(header)).toMatchObject({ field: 'price', kind: 'plain' });
+    },
+  );
 
   it('has the taxes of a price beside its kind', () => {
     expect(meaningOf('VK brutto')).toMatchObject({ field: 'price', kind: 'our', taxes: 'gross' });
