@@ -2107,7 +2107,7 @@ export interface components {
         RowCondition: {
             header: components["schemas"]["PartnerHeader"];
             /**
-             * @description Values, compared after trimming and without case; an empty text is the empty cell. Files in this format are written with the first one, unless a column reads this header. Of conditions with the same values, only the first is written: the others are for other files.
+             * @description Values, compared after trimming and without case; an empty text is the empty cell. Each differs from the others, and is none of `null_values`, for which the empty text stands. Files in this format are written with the first one, unless a column reads this header. Of conditions with the same values, only the first is written: the others are for other files.
              * @example [
              *       "aktiv"
              *     ]
@@ -2149,7 +2149,7 @@ export interface components {
          */
         HasCurrencyBySign: boolean;
         /**
-         * @description A number of pieces that becomes `in_stock` if it is more than 0, else `out_of_stock`. `10+`, `>5`, `12 pcs`, `Stock: 12` and `In stock (12)` count as their number; decimals and thousands separators are allowed. Words of the member `availability` come first; any other text without a number is cleaned as without a format. An empty cell is empty.
+         * @description A number of pieces that becomes `in_stock` if it is more than 0, else `out_of_stock`. `10+`, `>5`, `12 pcs`, `Stock: 12` and `In stock (12)` count as their number; decimals and thousands separators are allowed. Words of the member `availability` come first; any other text, also one whose word contradicts its number, is a word, as with `from`. An empty cell is empty.
          * @example {
          *       "from": [
          *         "Stock"
@@ -2880,9 +2880,9 @@ export interface components {
          *       empty cell removes the stored price. Example: `LAMP-1,Head lamp,"1.299,00"`
          *     - `invalid_currency` (error): The currency is not an active ISO 4217 code. Use the three-letter code, for
          *       example USD. Example: `LAMP-1,Head lamp,24.50,Euro`
-         *     - `currency_conflict` (error): The currency in the price differs from the row's `currency`; with a format, also
-         *       a sign that cannot stand for it. Make both the same, or name the currency once. Example: `LAMP-1,Head
-         *       lamp,USD 24.50,EUR`
+         *     - `currency_conflict` (error): The currency in the price differs from the row's `currency`; with a format
+         *       other than `standard`, also a sign that cannot stand for it. Make both the same, or name the currency once.
+         *       Example: `LAMP-1,Head lamp,USD 24.50,EUR`
          *     - `too_many_fields` (error): The row has more fields than the header. Put quotes around values that contain the
          *       delimiter. Example: `LAMP-1,Head lamp, red`
          *     - `value_too_long` (error): A value is longer than its column allows (sku, brand 255; product_name, category
@@ -2915,14 +2915,15 @@ export interface components {
          *       header. Rename the column to a column of the format, or remove it. Names that begin with `_` are not
          *       reported. Example: `LAMP-1,Lamp,Head lamp`
          *     - `unmapped_column` (warning): The format has no source for a field that this column could have; its cells are
-         *       ignored. Reported once per column, on the header, with a named format other than `standard`. Add the header to
-         *       the columns of the format; ignore the warning if the column is something else. Example:
+         *       ignored. Reported once per column, on the header, with a named format other than `standard`; not in mode `update`
+         *       without a column of prices. Add the header to the columns of the format; ignore the warning if the column is something else. Example:
          *       `LAMP-1,Head lamp,24.50 EUR,EUR`
          *     - `no_prices` (warning): The format has a source for prices, but no valid row has a price. Reported once, on the
-         *       header, with a named format other than `standard`. Check which header the format reads prices from, and that
+         *       header, with a named format other than `standard`; not in mode `update` without a column of prices, nor if empty
+         *       cells keep the stored prices. Check which header the format reads prices from, and that
          *       its cells are filled. Example: `LAMP-1,Head lamp,`
          *     - `no_currency` (warning): Rows have prices, but no row has a currency. Reported once, on the header, with a named
-         *       format other than `standard`. Add the header of the currency to the format, or its code as a constant; orders of
+         *       format other than `standard`; not if the stored currencies are kept. Add the header of the currency to the format, or its code as a constant; orders of
          *       products without a currency use the default one. Example: `LAMP-1,Head lamp,24.50`
          *     - `price_jump` (warning): At least ten prices, and 5 % of all changed prices, rose or fell by a factor of five
          *       or more in the same currency. Reported once, on the header. Check decimal separator and currency.
@@ -3877,7 +3878,7 @@ export interface components {
          *     - `unsure_column`: only columns whose names can mean something else, for example an amount or a sale price
          *     - `unnamed_column`: columns whose names are unknown, but whose cells could be the sku, the name or the price, while no
          *       other column has it
-         *     - `incomplete_column`: many cells of the likeliest column are empty, but none of another one
+         *     - `incomplete_column`: most cells of the likeliest column for the sku are empty, but hardly any of another one
          *     - `repeated_sku`: several rows have the same sku
          *     - `suspicious_sku`: some skus look damaged, for example by a spreadsheet
          *     - `quotes_in_cells`: some cells have quotes after a space, and would be loaded with the quotes

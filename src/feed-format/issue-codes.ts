@@ -43,7 +43,7 @@ export const issueCodes = {
   currency_conflict: {
     severity: 'error',
     description:
-      "The currency in the price differs from the row's `currency`; with a format, also a sign that cannot stand for it.",
+      "The currency in the price differs from the row's `currency`; with a format other than `standard`, also a sign that cannot stand for it.",
     remedy: 'Make both the same, or name the currency once.',
     example: 'sku,product_name,price,currency\nLAMP-1,Head lamp,USD 24.50,EUR',
   },
@@ -128,7 +128,7 @@ export const issueCodes = {
   unmapped_column: {
     severity: 'warning',
     description:
-      'The format has no source for a field that this column could have; its cells are ignored. Reported once per column, on the header, with a named format other than `standard`.',
+      'The format has no source for a field that this column could have; its cells are ignored. Reported once per column, on the header, with a named format other than `standard`; not in mode `update` without a column of prices.',
     remedy:
       'Add the header to the columns of the format; ignore the warning if the column is something else.',
     example: 'id,title,price,currency\nLAMP-1,Head lamp,24.50 EUR,EUR',
@@ -136,14 +136,14 @@ export const issueCodes = {
   no_prices: {
     severity: 'warning',
     description:
-      'The format has a source for prices, but no valid row has a price. Reported once, on the header, with a named format other than `standard`.',
+      'The format has a source for prices, but no valid row has a price. Reported once, on the header, with a named format other than `standard`; not in mode `update` without a column of prices, nor if empty cells keep the stored prices.',
     remedy: 'Check which header the format reads prices from, and that its cells are filled.',
     example: 'id,title,price\nLAMP-1,Head lamp,',
   },
   no_currency: {
     severity: 'warning',
     description:
-      'Rows have prices, but no row has a currency. Reported once, on the header, with a named format other than `standard`.',
+      'Rows have prices, but no row has a currency. Reported once, on the header, with a named format other than `standard`; not if the stored currencies are kept.',
     remedy:
       'Add the header of the currency to the format, or its code as a constant; orders of products without a currency use the default one.',
     example: 'id,title,price\nLAMP-1,Head lamp,24.50',

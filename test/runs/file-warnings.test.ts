@@ -65,6 +65,17 @@ it('does not warn where a constant, a code in a price or a column names a curren
   expect(await issuesOf('Nr;Titel;Preis;W\nA;a;5;EUR\n', withCurrency({ from: ['W'] }))).toEqual([]);
 });
 
+it('does not warn of prices and currencies that empty cells keep', async () => {
+  const kept = (...keep: NonNullable<FormatDefinition['keep_when_empty']>) => ({
+    columns: { ...priced.columns, currency: { from: ['W'] } },
+    keep_when_empty: keep,
+  });
+  const empty = 'Nr;Titel;Preis;W\nA;a;;\n';
+  expect(await issuesOf(empty, kept('currency'))).toEqual([['no_prices', 0, 1, 3, null]]);
+  expect(await issuesOf(empty, kept('price', 'currency'))).toEqual([]);
+  expect(await issuesOf('Nr;Titel;Preis;W\nA;a;5;\n', kept('currency'))).toEqual([]);
+});
+
 it('does not warn of an update without a column for prices', async () => {
   await issuesOf('Nr;Titel;Preis\nA;a;5 EUR\n', priced);
   expect(await issuesOf('Nr;Marke\nA;x\n', priced, 'update')).toEqual([]);

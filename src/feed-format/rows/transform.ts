@@ -19,6 +19,10 @@ export type ProductValues = Record<ProductColumn, string | null>;
 /** Value of a cell that keeps the stored one (mode `update`, `keep_when_empty`): no cleaned text is empty, and no price is NaN. */
 export const keptValue = (column: ProductColumn) => (column === 'price' ? 'NaN' : '');
 
+/** Tells whether a row has a value of its own for a column, and keeps no stored one. */
+export const hasOwnValue = (values: ProductValues, column: ProductColumn): boolean =>
+  values[column] !== null && values[column] !== keptValue(column);
+
 /** Values of a valid row; without a name only in mode `update`, or with `keptValue` for it. */
 export type LoadableValues = ProductValues & { sku: string };
 

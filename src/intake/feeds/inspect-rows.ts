@@ -6,6 +6,7 @@ import { stagedIssue } from '../../runs/etl/reject-staged';
 import { keepLastRow } from '../../runs/etl/repeated-skus';
 import { RowIssueLog, type RowIssue, type RowIssueCount } from '../../feed-format/rows/row-issues';
 import {
+  hasOwnValue,
   keptValue,
   transformRecord,
   type LoadableValues,
@@ -90,8 +91,8 @@ async function transformRows(
     if (!values) return;
     const { sku } = values;
     seen.hasRows = true;
-    seen.hasPrices ||= values.price !== null;
-    seen.hasCurrencies ||= values.currency !== null;
+    seen.hasPrices ||= hasOwnValue(values, 'price');
+    seen.hasCurrencies ||= hasOwnValue(values, 'currency');
     const earlier = keepLastRow(loaded, sku, { place, values });
     if (earlier) superseded.push({ place: earlier.place, sku });
   };

@@ -13,8 +13,8 @@ import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
 import {
   hasCurrency,
+  hasOwnValue,
   hasPrice,
-  keptValue,
   namedSkus,
   transformRecord,
   type ProductValues,
@@ -109,8 +109,8 @@ async function copyRecords(
         stats.rejected++;
         return addNames(record);
       }
-      stats.hasPrices ||= values.price !== null && values.price !== keptValue('price');
-      stats.hasCurrencies ||= values.currency !== null && values.currency !== keptValue('currency');
+      stats.hasPrices ||= hasOwnValue(values, 'price');
+      stats.hasCurrencies ||= hasOwnValue(values, 'currency');
       const superseded = known?.markStaged(values.sku, issues === undefined && !fillsDown);
       if (known?.hasRepeatedSku && !target.allowsRepeatedSkus) throw new RepeatedSku();
       stats.copied++;

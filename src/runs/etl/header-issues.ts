@@ -74,11 +74,12 @@ export function* moneyIssues(
 ): Generator<RowIssue> {
   if (!reportsMoney(reading, mode)) return;
   const numberOf = (position: number | undefined) => (position === undefined ? null : position + 1);
-  if (hasRows && !hasPrices && reading.format.definition.columns.price) {
+  const keepsPrices = reading.keptColumns.includes('price');
+  if (hasRows && !hasPrices && !keepsPrices && reading.format.definition.columns.price) {
     const columnNumber = numberOf(positions.price);
     yield rowIssue(place, null, { code: 'no_prices', field: 'price', columnNumber });
   }
-  // An update without a column for currencies leaves the stored ones alone, as the format may do with empty cells.
+  // An update without a column for currencies leaves the stored ones alone.
   const keepsCurrencies =
     (mode === 'update' && !reading.columns.has('currency')) || reading.keptColumns.includes('currency');
   if (hasPrices && !hasCurrencies && !keepsCurrencies) {
