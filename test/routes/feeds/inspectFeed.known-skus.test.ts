@@ -9,8 +9,9 @@ beforeAll(async () => {
   await service.api.loadFeed('sku,product_name\nLAMP-1,Lamp\n', 'Small');
 });
 
-async function inspect(csv: string, partnerName: string) {
-  const parts = [fieldPart('partner_name', partnerName), filePart(csv)];
+async function inspect(csv: string, partnerName: string, fields: Record<string, string> = {}) {
+  const named = Object.entries(fields).map(([name, value]) => fieldPart(name, value));
+  const parts = [fieldPart('partner_name', partnerName), ...named, filePart(csv)];
   const request = { headers: { 'content-type': formType }, body: formBody(parts) };
   const { status, body } = await service.api.send('POST', '/feeds/inspect', request);
   expect(status).toBe(200);
@@ -29,6 +30,23 @@ describe('POST /feeds/inspect, with the catalog of the partner', () => {
 
     expect((await inspect(csv, 'Large')).known_skus).toEqual({ checked: 2, known: 1 });
     expect((await inspect(csv, 'Unknown partner')).known_skus).toEqual({ checked: 2, known: 0 });
+  });
+
+  it('counts by the format of the form', async () => {
+    const definition = { columns: { sku: { from: ['Own'] }, product_name: { from: ['Name'] } } };
+    const fields = { format_definition: JSON.stringify(definition), format: 'own' };
+
+    const body = await inspect('SKU,Own,Name\nLAMP-1,X-1,a\nLAMP-2,LAMP-3,b\n', 'Large', fields);
+
+    expect(body.known_skus).toEqual({ checked: 2, known: 1 });
+  });
+
+  it('counts active products only', async () => {
+    await service.api.loadFeed('sku,product_name\nGONE,Lamp\n', 'Changing');
+    const { items } = (await service.api.get('/products?partner_name=Changing')).body;
+    await service.api.post(`/products/${items[0].product_id}/withdraw`);
+
+    expect((await inspect('SKU;Name\nGONE;a\n', 'Changing')).known_skus).toEqual({ checked: 1, known: 0 });
   });
 
   it('counts nothing in a file that cannot be read', async () => {

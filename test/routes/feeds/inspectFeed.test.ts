@@ -614,6 +614,25 @@ describe('POST /feeds/inspect', () => {
       expect(await inspect(csv)).toMatchObject({ suggested_format: null, sample: [], row_count: 0 });
     });
 
+    it('lists the fields of a file without a header row, each with an empty header', async () => {
+      const columns = { sku: { position: 1 }, product_name: { position: 2 } };
+      const fields = [
+        fieldPart('format_definition', JSON.stringify({ header: false, columns })),
+        fieldPart('format', 'own'),
+      ];
+      const csv = 'A-1,Two-person tent,5.50\nA-2,Head lamp,7.25\n';
+
+      const found = await inspect(csv);
+      const { body: read } = await send('/feeds/inspect', partnerPart(), ...fields, filePart(csv));
+
+      for (const { headers } of [found, read])
+        expect(headers).toMatchObject([
+          { column_number: 1, header: '', column: 'sku' },
+          { column_number: 2, header: '', column: 'product_name' },
+          { column_number: 3, header: '' },
+        ]);
+    });
+
     it('asks about ambiguities, with the products of each choice', async () => {
       const rows = ['A;a;1,125;2,50', 'B;b;5;6', 'C;c;2,250;'];
       const body = await inspect(`Artikelnummer;Bezeichnung;RRP;Aktionspreis\n${rows.join('\n')}\n`);
