@@ -197,7 +197,9 @@ function wordFaults(words: Record<string, unknown>): Fault[] {
 
 /** Finds conditions on one header and group, values that are equal when they are compared, and values that no cell has. */
 function conditionFaults({ only_rows_where, null_values }: Record<string, unknown>): Fault[] {
-  const nullWords = new Set(listOf(null_values).map(compared));
+  const nullWords = new Set(
+    listOf(null_values).map((word) => (typeof word === 'string' ? trimText(word) : word)),
+  );
   const seen = new Set<unknown>();
   return listOf(only_rows_where).flatMap((condition, position) => {
     const { header, values, by } = objectOf(condition);
@@ -223,7 +225,7 @@ function valueFaults(values: unknown[], nullWords: ReadonlySet<unknown>, at: Ste
       return [{ type: 'repeated', at: place, msg, input: value }];
     }
     seen.add(text);
-    if (text === '' || !nullWords.has(text)) return [];
+    if (typeof value !== 'string' || text === '' || !nullWords.has(trimText(value))) return [];
     const msg = "Input should be '': 'null_values' makes cells with this text empty";
     return [{ type: 'null_value', at: place, msg, input: value }];
   });

@@ -50,7 +50,7 @@ export function columnsOfTable(
 
 const isGenerated = (header: string) => (reportColumns as readonly string[]).includes(header);
 
-const columnsMax = 1_000;
+const columnsMax = 500;
 
 /** Longer names are refused in a format. */
 const headerCharactersMax = 255;

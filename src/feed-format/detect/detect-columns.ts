@@ -1,6 +1,7 @@
 import { isKnownAvailability } from '../availability';
 import { productColumns, type ProductColumn } from '../columns';
 import type { FormatDefinition } from '../format-definition';
+import { availabilityOfQuantity } from '../quantity';
 import { trimText } from '../text';
 import { differ, isNumber, shareOf, type Column } from './column-cells';
 import { valueMeant } from './known-words';
@@ -128,7 +129,7 @@ function availabilityChecks(cells: readonly string[]): [isQuantity: boolean, are
   return [numbers >= agreeingMin, words >= agreeingMin && !isCounted];
 }
 
-const isQuantity = (cell: string) => /^[<>]?\s*-?\d{1,9}(?:[.,]\d{1,3})?\s*\+?$/.test(cell);
+const isQuantity = (cell: string) => availabilityOfQuantity(cell, () => null) !== undefined;
 
 /** Returns by how much the cells change the confidence in a column. */
 function contentCheck(column: Other, cells: readonly string[]): number {

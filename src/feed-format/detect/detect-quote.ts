@@ -3,9 +3,6 @@ import { withoutTextMarks } from '../text-marks';
 
 type Rows = readonly (readonly string[])[];
 
-/** Minimum share of rows with as many fields as the header. */
-const evenMin = 0.98;
-
 /**
  * Reads the rows of a table, and finds whether its quotes are characters: some cells begin with a quote, none is quoted, and all rows
  * are as wide as the header without quoting.
@@ -19,8 +16,7 @@ export function readRows(
   if (!hasQuotes) return { rows, quote: undefined };
   const plain = read('unquoted');
   const isBegun = plain.some((cells) => cells.some((cell) => cell.trimStart().startsWith('"')));
-  const even = plain.filter((fields) => fields.length === width);
-  const isPlain = isBegun && !plain.some(hasQuotedCell) && even.length >= evenMin * plain.length;
+  const isPlain = isBegun && !plain.some(hasQuotedCell) && plain.every((fields) => fields.length === width);
   return isPlain ? { rows: plain, quote: 'none' } : { rows, quote: undefined };
 }
 

@@ -42,19 +42,23 @@ const hidden = /^'?(?:0|-1|false|no|n|nein|non|nie|нет|ні|draft|archived|hi
 
 const negation = /(?:^|[^\p{L}])(?:not?|nicht|non|nie|не|ні)(?:$|[^\p{L}])/iu;
 
+/** Strength of a name without unknown words, which could say where a product is shown. */
+const strengthMin = 0.8;
+
 /** Finds the condition that leaves out products that their shop does not show. */
 export function conditionOfShown(columns: readonly Column[]): FormatDefinition['only_rows_where'] {
   const column = columns.find(
     ({ header, meaning, cells }) =>
       meaning?.kind === 'published' &&
+      meaning.strength >= strengthMin &&
       !negation.test(header) &&
       cells.some((cell) => hidden.test(cell)) &&
       cells.some((cell) => cell !== '' && shown.test(cell)) &&
       cells.every((cell) => shown.test(cell) || hidden.test(cell)),
   );
   if (!column) return undefined;
-  const values = [
-    ...new Set(column.cells.filter((cell) => shown.test(cell)).map((cell) => cell.toLowerCase())),
-  ];
+  const seen = column.cells.filter((cell) => shown.test(cell)).map((cell) => cell.toLowerCase());
+  // Later rows may leave the cell empty.
+  const values = [...new Set([...seen, ''])];
   return [{ header: column.header, values }];
 }

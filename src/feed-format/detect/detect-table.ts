@@ -129,7 +129,7 @@ function matchesIn(fields: readonly string[]): number {
   return columns.size;
 }
 
-const columnsMax = 1_000;
+const columnsMax = 500;
 /** Maximum share of numbers among the names of columns. */
 const numbersMax = 0.2;
 /** Longer cells are data. */

@@ -29,7 +29,13 @@ export function draftOf(parts: DraftParts): FormatDraft {
     return columns.find(({ position }) => position === match?.position)?.cells ?? [];
   };
   const noSku = wordInsteadOfSku(cellsOf('sku'));
-  const empty = [...wordsInsteadOf(cellsOf('price')), ...(noSku === undefined ? [] : [noSku])];
+  const otherCells = matches
+    .filter(({ column }) => column !== 'price')
+    .flatMap(({ column }) => cellsOf(column));
+  const empty = [
+    ...wordsInsteadOf(cellsOf('price'), new Set(otherCells)),
+    ...(noSku === undefined ? [] : [noSku]),
+  ];
   if (builtIn) {
     const { sku, product_name, price, ...others } = builtIn.columns;
     const known = { sku, product_name, price };
@@ -82,11 +88,13 @@ function fillDownOf({ matches, group }: DraftParts): Partial<FormatDefinition> {
   return rules.length > 0 ? { fill_down: rules } : {};
 }
 
-/** Lists the words that prices are replaced by: "on request", "variable". */
-function wordsInsteadOf(prices: readonly string[]): string[] {
+/** Lists the words that prices are replaced by: "on request", "variable". None that another column has: it would be empty there. */
+function wordsInsteadOf(prices: readonly string[], others: ReadonlySet<string>): string[] {
   if (!prices.some(isNumber)) return [];
   const words = new Set(
-    prices.filter((cell) => cell !== '' && !/\d/.test(cell) && cell.length <= wordCharactersMax),
+    prices.filter(
+      (cell) => cell !== '' && !/\d/.test(cell) && cell.length <= wordCharactersMax && !others.has(cell),
+    ),
   );
   return words.size > nullValuesMax ? [] : [...words];
 }

@@ -74,7 +74,7 @@ function partsOf({ text, isInBrackets }: Token): HeaderWord[] {
     isSimilar,
   });
   if (/^\p{N}+$/u.test(text)) return [make(text, [])];
-  const parts = splitCompound(text);
+  const parts = compoundParts(text);
   const inflected = findInflected(text);
   if (inflected && (!parts || parts.length > 2)) return [make(text, inflected, true)];
   if (parts) return parts.map((part) => make(part.text, part.known));
@@ -101,6 +101,16 @@ const links = ['s', 'n', 'en', 'es', 'e', 'er', 'o', 'u'];
 const partMax = 24;
 const compoundMax = 60;
 const unknownCost = 3;
+
+/** Returns the parts of a compound; numbered headers have the same ones. */
+function compoundParts(text: string): Part[] | undefined {
+  if (compounds.size > compoundsMax) compounds.clear();
+  if (!compounds.has(text)) compounds.set(text, splitCompound(text));
+  return compounds.get(text);
+}
+
+const compounds = new Map<string, Part[] | undefined>();
+const compoundsMax = 10_000;
 
 /** Splits a compound into known words of one language, as few as possible. */
 function splitCompound(text: string): Part[] | undefined {

@@ -17,6 +17,9 @@ export function fieldOfHeader(header: string): ProductColumn | undefined {
 
 const plainKinds: readonly string[] = ['plain', 'our', 'net', 'gross', 'short'];
 
+/** Number of first columns that are looked at: words take time, and a header may have 100,000. */
+const columnsMax = 300;
+
 /**
  * Finds columns that could be fields for which the format has no source.
  * None in a file without header row, without a format, or in `standard`.
@@ -30,7 +33,8 @@ export function unmappedColumns(
   const found = new Map<number, ProductColumn>();
   if (isAsSpecified(definition) || definition.header === false) return found;
   const used = new Set(textsOf(definition).map(comparable));
-  for (const [position, name] of names.entries()) {
+  if (productColumns.every((column) => definition.columns[column])) return found;
+  for (const [position, name] of names.slice(0, columnsMax).entries()) {
     if (name === '' || isReportColumn(name) || used.has(comparable(name))) continue;
     const field = fieldOfHeader(name);
     if (field && !definition.columns[field]) found.set(position, field);

@@ -1,4 +1,4 @@
-import { trimText } from '../text';
+import { comparable } from '../text';
 import { groupsOf, type CellAt, type FilledCell, type FilledGroup, type RecordCells } from './fill-down';
 
 /** A condition of a format, with positions instead of headers. */
@@ -43,7 +43,7 @@ export class RowConditions {
         continue;
       }
       const text = filled ? filled.current : this.cellAt(record, position);
-      if (!values.includes(trimText(text ?? '').toLowerCase())) return false;
+      if (!values.includes(comparable(text ?? ''))) return false;
     }
     return true;
   }

@@ -55,7 +55,7 @@ describe('POST /jobs/{job_id}/run of a Shopify export', () => {
       const again = await service.api.loadFeed(body, partner, { format: 'shopify' });
 
       expect([status, again.job.summary]).toMatchObject([200, { processed: 4, unchanged: 4 }]);
-      expect(again.job.issue_counts).toEqual([]);
+      expect(again.job.issue_counts).toMatchObject([{ code: 'no_currency', count: 1 }]);
       expect(await productsOf(partner)).toEqual(before);
     },
   );

@@ -122,7 +122,10 @@ describe('products that their shop does not show', () => {
       ...cells.map((cell, at) => `S${at},n,1.50,${cell}`),
     ];
 
-    expect(definitionOf(...lines).only_rows_where).toEqual([{ header, values }]);
+    // Later rows may leave the cell empty.
+    expect(definitionOf(...lines).only_rows_where).toEqual([
+      { header, values: [...new Set([...values, ''])] },
+    ]);
     expect((await loaded(lines)).map(({ sku }) => sku)).toEqual(['S0', 'S2']);
   });
 
