@@ -106,7 +106,7 @@ it('takes quotes around decimal commas for quotes, also before an empty last cel
   ]);
 });
 
-it('takes quotes around a line break for quotes, in one of many rows', async () => {
+it('takes quotes around a line break for quotes, in one of many rows', () => {
   const rows = Array.from({ length: 200 }, (_, at) => `A-${at};Lamp;plain;7.50`);
   const lines = ['SKU;Name;Description;Price EUR', ...rows, 'B;Tent;"first line', 'second line";8.50'];
 
