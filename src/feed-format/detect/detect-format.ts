@@ -161,7 +161,11 @@ function detectInTable(
   const isStandard = builtIn?.name === 'standard';
   const prices = [price.chosen ?? price.rivals].flat();
   const doubts = [
-    skuDoubt(sku, sku.doubt === 'repeated' ? findRowChoice(columns, sku.rivals[0]!) : undefined),
+    skuDoubt(
+      sku,
+      sku.doubt === 'repeated' ? findRowChoice(columns, sku.rivals[0]!) : undefined,
+      builtIn?.definition.ignore_rows_without !== undefined,
+    ),
     damagedSkuDoubt(skus, isMarked),
     nameDoubt(name),
     isStandard ? quoteDoubt(readColumns(chosen)) : undefined,

@@ -51,7 +51,8 @@ export function chooseName(
     const { strength, reason } = first.meaning!;
     return { ...none, chosen: first, confidence: strength, reason };
   }
-  const texts = free.filter((column) => column.meaning === undefined && isText(column));
+  const unnamed = free.filter((column) => column.meaning === undefined && !isAddressColumn(column));
+  const texts = unnamed.filter(isText);
   const described = free.filter(
     ({ meaning, cells }) => meaning?.field === 'description' && shareOf(cells, hasLetters) > 0.5,
   );
@@ -59,13 +60,20 @@ export function chooseName(
   if (description && texts.length === 0)
     return { ...none, chosen: description, confidence: 0.75, reason: 'there is no other text' };
   const rivals = [...described, ...texts];
-  if (rivals.length === 0) return none;
-  // Without names of columns, the only text is the name.
+  // Short names are single words, and variants share a name.
+  if (rivals.length === 0)
+    return {
+      ...none,
+      ...open(unnamed.filter((column) => isWordy(column) && filledShare(column) >= filledMin)),
+    };
   const [only] = rivals as [Column];
-  if (rivals.length === 1 && only.header === '')
+  if (rivals.length === 1)
     return { ...none, chosen: only, confidence: 0.75, reason: 'there is no other text' };
-  return { ...none, rivals, doubt: 'unnamed' };
+  return { ...none, ...open(rivals) };
 }
+
+const open = (rivals: readonly Column[]) =>
+  rivals.length > 0 ? ({ rivals, doubt: 'unnamed' } as const) : {};
 
 function mayBeName(column: Column): boolean {
   return isEmptyColumn(column) || shareOf(column.cells, isNumber) <= 0.8;
@@ -85,12 +93,20 @@ function isRival(first: Column, other: Column): boolean {
 }
 
 /** Tells a column of texts that may be names: different, of letters, mostly of several words. */
-function isText({ cells }: Column): boolean {
-  const filled = cells.filter((cell) => cell !== '');
-  if (filled.length === 0 || shareOf(cells, hasLetters) < 0.8 || distinctShare(cells) < 0.5) return false;
+const isText = (column: Column) =>
+  isWordy(column) && distinctShare(column.cells) >= 0.5 && shareOf(column.cells, hasWords) > 0.3;
+
+/** Tells a column of letters that are neither descriptions nor the same few words. */
+function isWordy(column: Column): boolean {
+  const filled = column.cells.filter((cell) => cell !== '');
+  if (filled.length === 0 || shareOf(filled, hasLetters) < 0.8) return false;
   const characters = filled.reduce((sum, cell) => sum + cell.length, 0) / filled.length;
-  return characters <= nameCharactersMax && shareOf(cells, hasWords) > 0.3 && shareOf(cells, isAddress) < 0.5;
+  return characters <= nameCharactersMax && distinctShare(filled) >= wordyMin;
 }
+
+const wordyMin = 0.1;
+
+const isAddressColumn = ({ cells }: Column) => shareOf(cells, isAddress) >= 0.5;
 
 const hasLetters = (cell: string) => /\p{L}{2}/u.test(cell);
 const hasWords = (cell: string) => /\p{L}\s|\s\p{L}|\p{Lo}{3}/u.test(cell);

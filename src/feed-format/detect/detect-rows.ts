@@ -1,5 +1,6 @@
 import type { FormatDefinition } from '../format-definition';
 import type { Column } from './column-cells';
+import { valueMeant } from './known-words';
 
 /** Rows that repeat the products of others: in another language or for another shop. */
 export interface RowChoice {
@@ -45,20 +46,34 @@ const negation = /(?:^|[^\p{L}])(?:not?|nicht|non|nie|не|ні)(?:$|[^\p{L}])/i
 /** Strength of a name without unknown words, which could say where a product is shown. */
 const strengthMin = 0.8;
 
-/** Finds the condition that leaves out products that their shop does not show. */
+/** Words for the state of a product, which say more than yes or no. */
+const shownState = /^(?:active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)?$/i;
+const hiddenState = /^(?:draft|archived|hidden|inactive|inaktiv|disabled)$/i;
+
+/** Finds the condition that leaves out products that their shop does not show, or does not sell. */
 export function conditionOfShown(columns: readonly Column[]): FormatDefinition['only_rows_where'] {
-  const column = columns.find(
-    ({ header, meaning, cells }) =>
-      meaning?.kind === 'published' &&
-      meaning.strength >= strengthMin &&
-      !negation.test(header) &&
-      cells.some((cell) => hidden.test(cell)) &&
-      cells.some((cell) => cell !== '' && shown.test(cell)) &&
-      cells.every((cell) => shown.test(cell) || hidden.test(cell)),
-  );
+  const [column] = columns.flatMap((each) => {
+    const isShown = testOfShown(each);
+    return isShown ? [{ ...each, isShown }] : [];
+  });
   if (!column) return undefined;
-  const seen = column.cells.filter((cell) => shown.test(cell)).map((cell) => cell.toLowerCase());
+  const seen = column.cells.filter(column.isShown).map((cell) => cell.toLowerCase());
   // Later rows may leave the cell empty.
   const values = [...new Set([...seen, ''])];
   return [{ header: column.header, values }];
+}
+
+/** Returns how cells tell shown products; undefined if the column is about something else. */
+function testOfShown({ header, meaning, cells }: Column): ((cell: string) => boolean) | undefined {
+  if (meaning?.field !== 'status' || meaning.strength < strengthMin || negation.test(header))
+    return undefined;
+  const isPublished = meaning.kind === 'published';
+  const isShown = (cell: string) => (isPublished ? shown : shownState).test(cell);
+  const isHidden = (cell: string) =>
+    (isPublished ? hidden : hiddenState).test(cell) || valueMeant(cell) === 'discontinued';
+  const isCondition =
+    cells.some(isHidden) &&
+    cells.some((cell) => isShown(cell) && (cell !== '' || !isPublished)) &&
+    cells.every((cell) => isShown(cell) || isHidden(cell));
+  return isCondition ? isShown : undefined;
 }

@@ -1,3 +1,4 @@
+import { isShortenedNumber } from '../rows/suspicious-sku';
 import {
   codeText,
   differ,
@@ -58,7 +59,8 @@ export function chooseSku(columns: readonly Column[], known?: Column): SkuChoice
   const candidates = found
     .filter(({ column }) => isBlank || !isEmptyColumn(column))
     .filter(({ column: { cells } }) => cells.length < constantRows || new Set(cells).size > 1)
-    .filter((each, _, all) => all.length === 1 || !isRowNumber(each))
+    .filter((each, _, all) => !isRowNumber(each) || (all.length === 1 && !isOnlyRowNumber(each, columns)))
+    .filter((each, _, all) => all.length === 1 || !isDestroyed(each))
     .sort((a, b) => a.rank - b.rank || Number(b.isDistinct) - Number(a.isDistinct));
   const [first] = candidates;
   if (!first) return unnamedChoice(columns);
@@ -125,13 +127,10 @@ function rankOf({ header, meaning }: Column): Rank | undefined {
 /** Strength of a name that means nothing but a partner's number. */
 const sureMin = 0.8;
 
-/** Tells whether two keys are equally likely: numbers of the partner by names of any strength, and an id beside an unsure one. */
-function isRival(first: Candidate, { column, rank }: Candidate): boolean {
-  if (column !== first.column && !differ(column, first.column)) return false;
-  if (rank === first.rank || (first.rank === Rank.sure && rank === Rank.unsure)) return true;
-  const isUnsure = first.rank >= Rank.unsure && rank < Rank.supplier;
-  return isUnsure && (rank === Rank.id || first.rank === Rank.id);
-}
+/** Tells whether two keys are equally likely: other numbers by names of the same rank, or an unsure one beside a sure one. */
+const isRival = (first: Candidate, { column, rank }: Candidate): boolean =>
+  (column === first.column || differ(column, first.column)) &&
+  (rank === first.rank || (first.rank === Rank.sure && rank === Rank.unsure));
 
 /** Of a number that repeats, another name of the same rank that repeats too is no way out. */
 const rivalsOfRepeated = (first: Candidate, candidates: readonly Candidate[]): Column[] =>
@@ -142,11 +141,25 @@ const rivalsOfRepeated = (first: Candidate, candidates: readonly Candidate[]): C
   ].map(({ column }) => column);
 
 /** Tells numbers of rows (1, 2, 3 …), which another export gives to other products. */
-function isRowNumber({ column: { cells, meaning }, rank }: Candidate): boolean {
-  if (rank !== Rank.unsure || meaning?.field !== 'sku' || cells.length < 3) return false;
+const isRowNumber = ({ column, rank }: Candidate) =>
+  rank === Rank.unsure && column.meaning?.field === 'sku' && hasRowNumbers(column);
+
+/** Tells numbers of rows whose name says no more, beside other codes. */
+const isOnlyRowNumber = ({ column }: Candidate, columns: readonly Column[]) =>
+  column.meaning!.strength < numberMax && codesIn(columns).length > 0;
+
+/** Strength of a name that means a number, but not of what. */
+const numberMax = 0.7;
+
+function hasRowNumbers({ cells }: Column): boolean {
+  if (cells.length < 3) return false;
   const first = Number(cells[0]);
   return [0, 1].includes(first) && cells.every((cell, at) => cell === '' || Number(cell) === first + at);
 }
+
+/** Tells numbers that a spreadsheet has rounded to a few that repeat: 7,70211E+12. */
+const isDestroyed = ({ column: { cells }, isDistinct }: Candidate) =>
+  !isDistinct && shareOf(cells, isShortenedNumber) > 0.5;
 
 /** Finds the columns that make a repeated number unique: the options of variants. */
 function joinsOf(sku: Column, columns: readonly Column[]): Column[][] {
@@ -167,11 +180,14 @@ const joined = ([first, ...others]: readonly Column[]): string[] =>
 
 /** Asks for a key among columns of codes whose names say nothing. */
 function unnamedChoice(columns: readonly Column[]): SkuChoice {
-  const codes = codesIn(columns);
+  const found = codesIn(columns);
+  const lettered = found.filter(({ cells }) => shareOf(cells, hasLetter) >= filledEnough);
+  // Without names of columns, numbers may be prices or quantities.
+  const codes = columns[0]?.header === '' && lettered.length === 1 ? lettered : found;
   const [only] = codes;
   if (!only) return unknown;
-  // Without names of columns, the only key is the sku.
-  if (codes.length === 1 && only.header === '')
+  // The only key is the sku, unless it is the number of the row.
+  if (codes.length === 1 && (only.header === '' || !hasRowNumbers(only)))
     return {
       ...unknown,
       chosen: only,
@@ -181,6 +197,9 @@ function unnamedChoice(columns: readonly Column[]): SkuChoice {
   return { ...unknown, rivals: codes, doubt: 'unnamed' };
 }
 
+const hasLetter = (cell: string) => /\p{L}/u.test(cell);
+const isDecimal = (cell: string) => /^\d+[.,]\d+$/.test(cell);
+
 const codesIn = (columns: readonly Column[]): Column[] => {
   const codes = columns.filter(
     (column) =>
@@ -188,7 +207,8 @@ const codesIn = (columns: readonly Column[]): Column[] => {
       filledShare(column) >= filledEnough &&
       column.cells.length > 1 &&
       isKey(column.cells) &&
-      shareOf(column.cells, (cell) => codeText.test(cell)) >= filledEnough,
+      shareOf(column.cells, (cell) => codeText.test(cell)) >= filledEnough &&
+      shareOf(column.cells, isDecimal) < filledEnough,
   );
   return codes.filter((code, at) => !codes.slice(0, at).some((earlier) => !differ(earlier, code)));
 };

@@ -69,6 +69,8 @@ export interface HeaderReading {
   share: number;
   /** It ends with a word such as `from`. */
   isOpen: boolean;
+  /** It has a size such as `15 ml`. */
+  isSized: boolean;
 }
 
 const claim = (field: HeaderField, strength: number, kind?: HeaderKind): HeaderClaim => ({
@@ -144,17 +146,17 @@ const notPrices = [
   'status',
   'order',
   'language',
-  'weight',
-  'measure',
   'name',
   'description',
 ] as const;
 
-function priceClaim(...[has, { count, isOpen }]: Parameters<Rule>): HeaderClaim | undefined {
+function priceClaim(...[has, { count, isOpen, isSized }]: Parameters<Rule>): HeaderClaim | undefined {
   if (!has('price', ...prices)) return undefined;
   if (has('currency')) return claim('currency', 0.9);
   if (has('shipping')) return claim('shipping', 0.9);
-  if (isOpen || has(...notPrices)) return claim('other', 0.8);
+  // The price of one of several sizes, or for an amount.
+  if (isSized && !isOpen && !has(...notPrices)) return claim('price', 0.45, priceKind(has) ?? 'plain');
+  if (isOpen || has(...notPrices, 'weight', 'measure')) return claim('other', 0.8);
   if (has('minimum'))
     return priceKind(has) === 'purchase' ? claim('price', 0.8, 'purchase') : claim('other', 0.8);
   const taxes =

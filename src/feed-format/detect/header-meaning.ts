@@ -57,10 +57,16 @@ function read(header: string): HeaderReading {
         (words.some((word) => isUnknown(word) && word.isInBrackets) ? 0.85 : 1),
     ),
     isOpen: words.length > 2 && chosen.at(-1) === 'filler',
+    isSized: chosen.some((concept, at) => at > 0 && measures.has(concept) && isNumber(words[at - 1]!)),
   };
 }
 
-const isNumber = ({ text }: HeaderWord) => /^\p{N}+$/u.test(text);
+/** Units of sizes: `15 ml`. */
+const measures: ReadonlySet<Concept | undefined> = new Set(['measure', 'weight', 'unit']);
+
+/** A number, or the letter of one of several columns: `Price 2`, `Price B`. */
+const isNumber = ({ text, known }: HeaderWord) =>
+  /^\p{N}+$/u.test(text) || (known.length === 0 && /^[a-e]$/.test(text));
 const isUnknown = (word: HeaderWord) => word.known.length === 0 && !isNumber(word);
 
 function shareOf(word: HeaderWord): number {

@@ -65,6 +65,9 @@ function phraseAt(tokens: readonly Token[], at: number): { found: HeaderWord[]; 
   return undefined;
 }
 
+/** Prices for groups of customers: `precioa`, `precioc`. */
+const priceLevel = /^(.{4,})([a-e])$/;
+
 /** Splits a token into the words it is made of; it stays whole if they are unknown. */
 function partsOf({ text, isInBrackets }: Token): HeaderWord[] {
   const make = (part: string, known: readonly KnownWord[], isSimilar = false): HeaderWord => ({
@@ -78,6 +81,9 @@ function partsOf({ text, isInBrackets }: Token): HeaderWord[] {
   const inflected = findInflected(text);
   if (inflected && (!parts || parts.length > 2)) return [make(text, inflected, true)];
   if (parts) return parts.map((part) => make(part.text, part.known));
+  const level = !inflected && priceLevel.exec(text);
+  const price = level ? findFolded(level[1]!)?.filter(({ concept }) => concept === 'price') : undefined;
+  if (level && price?.length) return [make(level[1]!, price), make(level[2]!, [])];
   return inflected ? [make(text, inflected, true)] : [make(text, [])];
 }
 

@@ -7,12 +7,20 @@ import { choice, choicesMax, type FormatDoubt } from './format-doubts';
 const skuIs = (column: Column) =>
   choice(`The sku is ${labelOf(column)}`, { columns: { sku: sourceOf(column) } });
 
-/** Asks which column has the skus, or which of the rows with one sku is the product. */
-export function skuDoubt(sku: SkuChoice, rows: RowChoice | undefined): FormatDoubt | undefined {
+/**
+ * Asks which column has the skus, or which of the rows with one sku is the product.
+ * @param rows - the column that tells rows with one sku apart, if there is one
+ * @param isFiltered - whether the format says which rows are products
+ */
+export function skuDoubt(
+  sku: SkuChoice,
+  rows: RowChoice | undefined,
+  isFiltered: boolean,
+): FormatDoubt | undefined {
   const { rivals, doubt } = sku;
   const [first] = rivals;
   if (!doubt || !first) return undefined;
-  if (doubt === 'repeated') return rows ? viewDoubt(first, rows) : repeatedDoubt(sku, first);
+  if (doubt === 'repeated') return rows ? viewDoubt(first, rows) : repeatedDoubt(sku, first, isFiltered);
   const messages = {
     several: 'Several columns could be the sku: their values differ in nearly all rows.',
     incomplete: `Many rows have no ${labelOf(first)}: they would be skipped.`,
@@ -56,7 +64,7 @@ function viewDoubt(sku: Column, { column, values }: RowChoice): FormatDoubt {
 
 const lastRow = (sku: Column) => `Use the last row with the same ${labelOf(sku)}`;
 
-function repeatedDoubt({ rivals, joins }: SkuChoice, first: Column): FormatDoubt {
+function repeatedDoubt({ rivals, joins }: SkuChoice, first: Column, isFiltered: boolean): FormatDoubt {
   if (joins.length === 0 && rivals.length === 1) {
     return {
       about: 'rows',
@@ -69,7 +77,7 @@ function repeatedDoubt({ rivals, joins }: SkuChoice, first: Column): FormatDoubt
     choice(`The sku is ${columns.map(labelOf).join(' and ')}, joined by a hyphen`, {
       columns: { sku: { join: columns.map(({ header }) => header), with: '-' } },
       // Options alone are no sku.
-      ignore_rows_without: [first.header],
+      ...(!isFiltered && { ignore_rows_without: [first.header] }),
     }),
   );
   return {

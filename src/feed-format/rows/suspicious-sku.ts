@@ -16,13 +16,16 @@ const invisible = /[\p{Default_Ignorable_Code_Point}\p{Cc}]/u;
 /** Messages by character: few texts, as many issues are kept. */
 const invisibleMessages = new Map<string, string>();
 
+/** Tells a number that a spreadsheet has shortened: `1.23457E+12`. */
+export const isShortenedNumber = (sku: string) => exponent.test(sku);
+
 /** Formats why a sku is suspicious, for people; undefined: it is not. A NUL is an error with its own code. */
 export function suspicionOf(sku: string): string | undefined {
   if (textFormula.test(sku))
     return "sku is a spreadsheet's text formula, and is stored as it is. Write it without = and quotes.";
   if (textMark.test(sku))
     return "sku begins with an apostrophe, a spreadsheet's mark of text, and is stored with it. Remove the apostrophe.";
-  if (exponent.test(sku))
+  if (isShortenedNumber(sku))
     return 'sku looks like a number that a spreadsheet has shortened, and is stored as it is. Export the column as text.';
   const [found] = invisible.exec(sku) ?? [];
   if (found === undefined || sku.includes('\0')) return undefined;
