@@ -3952,6 +3952,7 @@ export interface components {
          *
          *     - `utf_16`: text in UTF-16, with or without a byte order mark
          *     - `windows_1252`: text that is not UTF-8, probably Windows-1252 or a close relative
+         *     - `unknown_encoding`: text in an unknown encoding, or in several
          *     - `excel_workbook`, `excel_97_workbook`: a workbook of Excel (`.xlsx`, `.xls`)
          *     - `opendocument_spreadsheet`: a spreadsheet of LibreOffice, for example (`.ods`)
          *     - `zip`, `gzip`: a packed file
@@ -3959,7 +3960,7 @@ export interface components {
          * @example excel_workbook
          * @enum {string}
          */
-        KnownFileHintCode: "utf_16" | "windows_1252" | "excel_workbook" | "excel_97_workbook" | "opendocument_spreadsheet" | "zip" | "gzip" | "pdf" | "html" | "json" | "xml";
+        KnownFileHintCode: "utf_16" | "windows_1252" | "unknown_encoding" | "excel_workbook" | "excel_97_workbook" | "opendocument_spreadsheet" | "zip" | "gzip" | "pdf" | "html" | "json" | "xml";
         /** @description A cell of the header row. */
         InspectedHeader: {
             /**

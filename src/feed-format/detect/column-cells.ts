@@ -128,6 +128,13 @@ export const isEmptyColumn = ({ filled }: Column) => filled === 0;
 /** Returns the share of all rows in which a column has a text. */
 export const filledShare = ({ cells, filled }: Column) => (cells.length === 0 ? 0 : filled / cells.length);
 
+/** Tells the numbers of rows: 0 or 1, 2, 3 … */
+export function hasRowNumbers({ cells }: Column): boolean {
+  if (cells.length < 3) return false;
+  const first = Number(cells[0]);
+  return [0, 1].includes(first) && cells.every((cell, at) => cell === '' || Number(cell) === first + at);
+}
+
 /** Lists the columns that tell variants of a product apart, such as size and colour; not those with the names of options. */
 export function optionsOf(columns: readonly Column[]): Column[] {
   return columns.filter(

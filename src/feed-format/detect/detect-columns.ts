@@ -82,12 +82,12 @@ function candidatesOf({ position, header, cells, filled, meaning }: Column): Col
   const reason = meaning?.reason ?? 'its name is ours';
   if (field === 'quantity' || field === 'availability') {
     if (strength < stockMin || valueMeant(header) === 'out_of_stock') return [];
-    const [quantity, words] = availabilityChecks(cells);
     const column = 'availability';
     if (filled === 0)
       return field === 'availability' ? [{ position, column, confidence: strength - 0.1, reason }] : [];
-    if (own) return [{ position, column, confidence: 1, reason, isQuantity: !words && quantity }];
-    if (words && !(quantity && field === 'quantity'))
+    const kind = stockKindOf(cells, field === 'quantity');
+    if (own) return [{ position, column, confidence: 1, reason, isQuantity: kind === 'numbers' }];
+    if (kind === 'words')
       return [
         {
           position,
@@ -96,7 +96,7 @@ function candidatesOf({ position, header, cells, filled, meaning }: Column): Col
           reason: `${reason}, and its cells are words for availability`,
         },
       ];
-    return quantity
+    return kind === 'numbers'
       ? [
           {
             position,
@@ -120,13 +120,20 @@ const stockMin = 0.7;
 /** Share of cells that must agree with a column. */
 const agreeingMin = 0.8;
 
-/** Tells whether cells are quantities, and whether they are words for availability. */
-function availabilityChecks(cells: readonly string[]): [isQuantity: boolean, areWords: boolean] {
-  const words = shareOf(cells, (cell) => availabilityOf(cell) !== undefined);
+/**
+ * Tells what the cells about the stock are; undefined: something else. Numbers may have words beside them.
+ * @param isCounted - whether 0 and 1 are numbers by the name of the column
+ */
+function stockKindOf(cells: readonly string[], isCounted: boolean): 'words' | 'numbers' | undefined {
+  const isWord = (cell: string) => availabilityOf(cell) !== undefined;
+  const words = shareOf(cells, isWord);
   const numbers = shareOf(cells, isQuantity);
-  const isCounted =
-    numbers >= agreeingMin && cells.some((cell) => isQuantity(cell) && !['0', '1'].includes(cell));
-  return [numbers >= agreeingMin, words >= agreeingMin && !isCounted];
+  const hasNumbers = cells.some((cell) => isQuantity(cell) && !['0', '1'].includes(cell));
+  if (numbers >= agreeingMin) return hasNumbers || isCounted || words < agreeingMin ? 'numbers' : 'words';
+  // "No" in all rows says as little about the stock as an empty column.
+  if (isCounted && new Set(cells).size === 1) return undefined;
+  if (shareOf(cells, (cell) => isWord(cell) || isQuantity(cell)) < agreeingMin) return undefined;
+  return numbers > 0 ? 'numbers' : 'words';
 }
 
 const isQuantity = (cell: string) => availabilityOfQuantity(cell, () => null) !== undefined;
@@ -162,13 +169,16 @@ function standardWord(word: string): KnownAvailability | undefined {
   return value === 'no_price' ? undefined : value;
 }
 
-/** Lists the words of a file that need a translation. */
-export function availabilityWords(cells: readonly string[]): FormatDefinition['availability'] {
+/** Lists the words of a file that need a translation. @param hasQuantities - whether numbers are quantities */
+export function availabilityWords(
+  cells: readonly string[],
+  hasQuantities: boolean,
+): FormatDefinition['availability'] {
   const words = new Map<string, KnownAvailability>();
   for (const cell of cells) {
     const word = trimText(cell).toLowerCase();
     const standard = standardWord(word);
-    if (standard) words.set(word, standard);
+    if (standard && !(hasQuantities && isQuantity(word))) words.set(word, standard);
   }
   return words.size > 0 ? Object.fromEntries(words) : undefined;
 }

@@ -144,6 +144,7 @@ function detectInTable(
   const readingOf = (column: Column) => readPriceColumn(column, currencyCells);
   const reading = price.chosen && readingOf(price.chosen);
   const skus = [sku.chosen ?? sku.rivals].flat();
+  const prices = [price.chosen ?? price.rivals].flat();
   const isMarked = hasTextMarks(cellsOf(skus), cellsOf(columns));
   const hasName = isUpdate || name.chosen !== undefined || name.rivals.length > 0;
   const draft =
@@ -151,6 +152,7 @@ function detectInTable(
       ? draftOf({
           builtIn: builtIn?.definition,
           columns,
+          prices,
           // A price of doubtful notation is left out.
           matches: matches.filter(({ column }) => column !== 'price' || !reading?.doubt),
           group,
@@ -159,12 +161,11 @@ function detectInTable(
         })
       : null;
   const isStandard = builtIn?.name === 'standard';
-  const prices = [price.chosen ?? price.rivals].flat();
   const doubts = [
     skuDoubt(
       sku,
       sku.doubt === 'repeated' ? findRowChoice(columns, sku.rivals[0]!) : undefined,
-      builtIn?.definition.ignore_rows_without !== undefined,
+      builtIn?.definition.ignore_rows_without,
     ),
     damagedSkuDoubt(skus, isMarked),
     nameDoubt(name),
@@ -174,7 +175,7 @@ function detectInTable(
     priceDoubt(price, readingOf),
     price.chosen && decimalDoubt(price.chosen, reading!),
   ].filter((doubt) => doubt !== undefined);
-  const isOpen = draft === null || doubts.length > 0;
+  const isOpen = draft === null || doubts.length > 0 || encoding === null;
   const of = (position: number) => [...matches, ...guesses].find((match) => match.position === position);
   return {
     delimiter: { value: width > 1 ? delimiter : null, confidence },

@@ -41,18 +41,22 @@ export function chooseName(
   if (known)
     return { ...none, chosen: known, confidence: 1, reason: 'the system that wrote the file is known' };
   const free = columns.filter(({ position }) => !taken.has(position));
+  const isFilled = free.some((column) => isWordy(column) && filledShare(column) >= filledMin);
   const named = free
     .filter((column) => column.meaning?.field === 'product_name' && mayBeName(column))
+    .filter((column) => !isFilled || !isEmptyColumn(column))
     .sort((a, b) => scoreOf(b) - scoreOf(a));
-  const [first, ...others] = named;
+  const [first, ...further] = named;
   if (first) {
-    const rivals = others.filter((other) => isRival(first, other));
+    const rivals = further.filter((other) => isRival(first, other));
     if (rivals.length > 0) return { ...none, rivals: [first, ...rivals], doubt: 'several' };
     const { strength, reason } = first.meaning!;
     return { ...none, chosen: first, confidence: strength, reason };
   }
-  const unnamed = free.filter((column) => column.meaning === undefined && !isAddressColumn(column));
-  const texts = unnamed.filter(isText);
+  const others = free.filter(
+    (column) => ['other', undefined].includes(column.meaning?.field) && !isAddressColumn(column),
+  );
+  const texts = others.filter((column) => column.meaning === undefined && isText(column));
   const described = free.filter(
     ({ meaning, cells }) => meaning?.field === 'description' && shareOf(cells, hasLetters) > 0.5,
   );
@@ -64,7 +68,7 @@ export function chooseName(
   if (rivals.length === 0)
     return {
       ...none,
-      ...open(unnamed.filter((column) => isWordy(column) && filledShare(column) >= filledMin)),
+      ...open(others.filter((column) => isWordy(column) && filledShare(column) >= filledMin)),
     };
   const [only] = rivals as [Column];
   if (rivals.length === 1)

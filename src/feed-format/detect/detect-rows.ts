@@ -47,8 +47,18 @@ const negation = /(?:^|[^\p{L}])(?:not?|nicht|non|nie|не|ні)(?:$|[^\p{L}])/i
 const strengthMin = 0.8;
 
 /** Words for the state of a product, which say more than yes or no. */
-const shownState = /^(?:active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)?$/i;
-const hiddenState = /^(?:draft|archived|hidden|inactive|inaktiv|disabled)$/i;
+const shownState = /^(?:a|active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)?$/i;
+const hiddenState = /^(?:d|h|i|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
+
+/** Words for shown and hidden products, by what their column says. */
+const wordsOf = {
+  published: [shown, hidden],
+  hidden: [
+    /^(?:0|false|no|n|nein|non|nie|нет|ні|hayır)?$/i,
+    /^(?:1|true|yes|y|ja|j|si|sí|sì|oui|tak|да|так|evet)$/i,
+  ],
+  state: [shownState, hiddenState],
+} as const;
 
 /** Finds the condition that leaves out products that their shop does not show, or does not sell. */
 export function conditionOfShown(columns: readonly Column[]): FormatDefinition['only_rows_where'] {
@@ -67,13 +77,13 @@ export function conditionOfShown(columns: readonly Column[]): FormatDefinition['
 function testOfShown({ header, meaning, cells }: Column): ((cell: string) => boolean) | undefined {
   if (meaning?.field !== 'status' || meaning.strength < strengthMin || negation.test(header))
     return undefined;
-  const isPublished = meaning.kind === 'published';
-  const isShown = (cell: string) => (isPublished ? shown : shownState).test(cell);
-  const isHidden = (cell: string) =>
-    (isPublished ? hidden : hiddenState).test(cell) || valueMeant(cell) === 'discontinued';
+  const [yes, no] =
+    wordsOf[meaning.kind === 'published' || meaning.kind === 'hidden' ? meaning.kind : 'state'];
+  const isShown = (cell: string) => yes.test(cell);
+  const isHidden = (cell: string) => no.test(cell) || valueMeant(cell) === 'discontinued';
   const isCondition =
-    cells.some(isHidden) &&
-    cells.some((cell) => isShown(cell) && (cell !== '' || !isPublished)) &&
+    cells.some((cell) => cell !== '' && isHidden(cell)) &&
+    cells.some((cell) => isShown(cell) && (cell !== '' || meaning.kind !== 'published')) &&
     cells.every((cell) => isShown(cell) || isHidden(cell));
   return isCondition ? isShown : undefined;
 }

@@ -3,6 +3,7 @@ import {
   codeText,
   differ,
   filledShare,
+  hasRowNumbers,
   isEmptyColumn,
   isKey,
   optionsOf,
@@ -72,7 +73,11 @@ export function chooseSku(columns: readonly Column[], known?: Column): SkuChoice
   });
   const keys = candidates.filter(({ isDistinct }) => isDistinct);
   if (!first.isDistinct)
-    return open('repeated', rivalsOfRepeated(first, candidates), joinsOf(first.column, columns));
+    return open(
+      'repeated',
+      [...rivalsOfRepeated(first, candidates), ...codesIn(columns)],
+      joinsOf(first.column, columns),
+    );
   const fuller = keys.find(
     ({ column, rank }) => rank < Rank.supplier && filledShare(column) >= filledEnough,
   )?.column;
@@ -150,12 +155,6 @@ const isOnlyRowNumber = ({ column }: Candidate, columns: readonly Column[]) =>
 
 /** Strength of a name that means a number, but not of what. */
 const numberMax = 0.7;
-
-function hasRowNumbers({ cells }: Column): boolean {
-  if (cells.length < 3) return false;
-  const first = Number(cells[0]);
-  return [0, 1].includes(first) && cells.every((cell, at) => cell === '' || Number(cell) === first + at);
-}
 
 /** Tells numbers that a spreadsheet has rounded to a few that repeat: 7,70211E+12. */
 const isDestroyed = ({ column: { cells }, isDistinct }: Candidate) =>

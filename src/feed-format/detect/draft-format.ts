@@ -11,6 +11,8 @@ import type { FormatDraft } from './format-doubts';
 interface DraftParts {
   builtIn: FormatDefinition | undefined;
   columns: readonly Column[];
+  /** The column of prices, or the candidates. */
+  prices: readonly Column[];
   matches: readonly ColumnMatch[];
   /** Rows of a product with its name in the first one. */
   group: Group | undefined;
@@ -22,7 +24,7 @@ interface DraftParts {
 
 /** Makes the format of a file from what is known, without the columns in doubt. */
 export function draftOf(parts: DraftParts): FormatDraft {
-  const { builtIn, place, columns, matches, currency } = parts;
+  const { builtIn, place, columns, prices, matches, currency } = parts;
   const constant = currency && { currency };
   const cellsOf = (wanted: ProductColumn) => {
     const match = matches.find(({ column }) => column === wanted);
@@ -33,7 +35,7 @@ export function draftOf(parts: DraftParts): FormatDraft {
     .filter(({ column }) => column !== 'price')
     .flatMap(({ column }) => cellsOf(column));
   const empty = [
-    ...wordsInsteadOf(cellsOf('price'), new Set(otherCells)),
+    ...prices.flatMap(({ cells }) => wordsInsteadOf(cells, new Set(otherCells))),
     ...(noSku === undefined ? [] : [noSku]),
   ];
   if (builtIn) {
@@ -51,9 +53,8 @@ export function draftOf(parts: DraftParts): FormatDraft {
     const words = [...(builtIn.null_values ?? []), ...empty];
     return { ...builtIn, ...place, ...(words.length > 0 && { null_values: words }), columns: inOrder(kept) };
   }
-  const availability = matches.some(({ isQuantity }) => isQuantity)
-    ? undefined
-    : availabilityWords(cellsOf('availability'));
+  const hasQuantities = matches.some(({ isQuantity }) => isQuantity);
+  const availability = availabilityWords(cellsOf('availability'), hasQuantities);
   return {
     ...place,
     ...(empty.length > 0 && { null_values: empty }),

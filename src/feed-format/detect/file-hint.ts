@@ -13,6 +13,8 @@ export interface FileHint {
 
 const messages: Record<Code, string> = {
   utf_16: 'This text is encoded in UTF-16: save it as CSV UTF-8.',
+  unknown_encoding:
+    'This text has an unknown encoding, or several: save it as CSV UTF-8, and check letters with accents.',
   windows_1252: 'This text is not UTF-8 but probably Windows-1252: save it as CSV UTF-8.',
   excel_workbook: 'This is an Excel workbook: save it as CSV UTF-8.',
   excel_97_workbook: 'This is an Excel 97-2003 workbook: save it as CSV UTF-8.',
@@ -35,6 +37,12 @@ export function fileHint(beginning: Buffer): FileHint | null {
   const code = archiveOf(beginning) ?? utf16Of(beginning) ?? markupOf(beginning) ?? windows1252Of(beginning);
   return code ? { code, message: messages[code] } : null;
 }
+
+/** Describes text in an encoding that no format reads. */
+export const unknownEncodingHint: FileHint = {
+  code: 'unknown_encoding',
+  message: messages.unknown_encoding,
+};
 
 /**
  * Describes the fault of a file that is packed by name and content.

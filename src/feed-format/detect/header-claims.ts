@@ -42,8 +42,9 @@ export type HeaderKind =
   | 'supplier'
   /** Texts. */
   | 'short'
-  /** Whether a product is shown. */
+  /** Whether a product is shown, or is not. */
   | 'published'
+  | 'hidden'
   /** The name of an option, not its value. */
   | 'label';
 
@@ -101,6 +102,7 @@ const rules: readonly Rule[] = [
   partyClaim,
   categoryClaim,
   textClaim,
+  (has) => (has('hidden') ? claim('status', 0.8, 'hidden') : undefined),
   (has) => (has('published') ? claim('status', 0.8, 'published') : undefined),
   (has) => (has('status') ? claim('status', 0.8) : undefined),
   (has) => (has('discount') ? claim('discount', 0.9) : undefined),
@@ -152,6 +154,8 @@ const notPrices = [
 
 function priceClaim(...[has, { count, isOpen, isSized }]: Parameters<Rule>): HeaderClaim | undefined {
   if (!has('price', ...prices)) return undefined;
+  // "Retail" is a price, "retail sku" is none.
+  if (has('sku', 'mpn', 'ean') && !has('price')) return claim('other', 0.8);
   if (has('currency')) return claim('currency', 0.9);
   if (has('shipping')) return claim('shipping', 0.9);
   // The price of one of several sizes, or for an amount.
@@ -220,20 +224,7 @@ function numberClaim(...[has]: Parameters<Rule>): HeaderClaim | undefined {
   if (has('supplier', 'maker')) return has('name') ? undefined : claim('sku', 0.6, 'supplier');
   if (has('sku')) return has('category', 'attribute', 'name') ? claim('other', 0.7) : claim('sku', 0.95);
   if (has('id') && has('order')) return claim('other', 0.8);
-  if (
-    has(
-      'category',
-      'brand',
-      'attribute',
-      'customer',
-      'unit',
-      'measure',
-      'purchase',
-      'selling',
-      'special',
-      'language',
-    )
-  )
+  if (has('category', 'brand', 'attribute', 'customer', 'unit', 'measure', 'purchase', 'special', 'language'))
     return claim('other', 0.8);
   if (has('name')) return has('thing') ? claim('product_name', 0.6) : claim('other', 0.5);
   if (has('description')) return undefined;

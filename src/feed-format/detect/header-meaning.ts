@@ -40,7 +40,11 @@ function read(header: string): HeaderReading {
     (word, at, all) => !isMark(word, at, all),
   );
   const languages = spokenIn(words);
-  const chosen = words.map(({ known }) => conceptIn(known, languages));
+  const isPlace = words.some(({ isInBrackets, text }) => isInBrackets && /^\p{N}{3,}$/u.test(text));
+  const chosen = words.map(({ known, isInBrackets }) => {
+    const concept = conceptIn(known, languages);
+    return isInBrackets && (isPlace || (concept && notInBrackets.has(concept))) ? undefined : concept;
+  });
   const counts = new Map<Concept, number>();
   for (const concept of chosen) if (concept) counts.set(concept, (counts.get(concept) ?? 0) + 1);
   const concepts = new Set([...counts.keys()].filter((concept) => !silent.has(concept)));
@@ -60,6 +64,17 @@ function read(header: string): HeaderReading {
     isSized: chosen.some((concept, at) => at > 0 && measures.has(concept) && isNumber(words[at - 1]!)),
   };
 }
+
+/** In brackets, these only explain the words before them: `Number (product URL)`. */
+const notInBrackets: ReadonlySet<Concept> = new Set([
+  'url',
+  'image',
+  'minimum',
+  'date',
+  'status',
+  'position',
+  'order',
+]);
 
 /** Units of sizes: `15 ml`. */
 const measures: ReadonlySet<Concept | undefined> = new Set(['measure', 'weight', 'unit']);
@@ -124,6 +139,7 @@ const whole: readonly Concept[] = [
   'availability',
   'stock',
   'currency',
+  'hidden',
 ];
 
 function conceptIn(known: readonly KnownWord[], languages: readonly string[]): Concept | undefined {
@@ -156,6 +172,7 @@ const kindWords: Readonly<Record<HeaderKind, string>> = {
   supplier: "supplier's number",
   short: 'short text',
   published: 'whether a product is shown',
+  hidden: 'whether a product is hidden',
   label: 'name of an option',
 };
 

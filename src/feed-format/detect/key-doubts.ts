@@ -10,17 +10,17 @@ const skuIs = (column: Column) =>
 /**
  * Asks which column has the skus, or which of the rows with one sku is the product.
  * @param rows - the column that tells rows with one sku apart, if there is one
- * @param isFiltered - whether the format says which rows are products
+ * @param needed - headers of which a row of the draft has one at least
  */
 export function skuDoubt(
   sku: SkuChoice,
   rows: RowChoice | undefined,
-  isFiltered: boolean,
+  needed: readonly string[] = [],
 ): FormatDoubt | undefined {
   const { rivals, doubt } = sku;
   const [first] = rivals;
   if (!doubt || !first) return undefined;
-  if (doubt === 'repeated') return rows ? viewDoubt(first, rows) : repeatedDoubt(sku, first, isFiltered);
+  if (doubt === 'repeated') return rows ? viewDoubt(first, rows) : repeatedDoubt(sku, first, needed);
   const messages = {
     several: 'Several columns could be the sku: their values differ in nearly all rows.',
     incomplete: `Many rows have no ${labelOf(first)}: they would be skipped.`,
@@ -64,7 +64,7 @@ function viewDoubt(sku: Column, { column, values }: RowChoice): FormatDoubt {
 
 const lastRow = (sku: Column) => `Use the last row with the same ${labelOf(sku)}`;
 
-function repeatedDoubt({ rivals, joins }: SkuChoice, first: Column, isFiltered: boolean): FormatDoubt {
+function repeatedDoubt({ rivals, joins }: SkuChoice, first: Column, needed: readonly string[]): FormatDoubt {
   if (joins.length === 0 && rivals.length === 1) {
     return {
       about: 'rows',
@@ -77,7 +77,7 @@ function repeatedDoubt({ rivals, joins }: SkuChoice, first: Column, isFiltered: 
     choice(`The sku is ${columns.map(labelOf).join(' and ')}, joined by a hyphen`, {
       columns: { sku: { join: columns.map(({ header }) => header), with: '-' } },
       // Options alone are no sku.
-      ...(!isFiltered && { ignore_rows_without: [first.header] }),
+      ...(needed.length > 0 && !needed.includes(first.header) ? {} : { ignore_rows_without: [first.header] }),
     }),
   );
   return {

@@ -8,7 +8,7 @@ import { detectMark } from '../../feed-format/read/byte-order-mark';
 import { isUtf8, wholeCharacters } from '../../feed-format/read/decode-text';
 import { readHeader } from '../../feed-format/read/header';
 import { guessHeaderNames } from '../../feed-format/read/header-names';
-import { fileHint, gzipHint } from '../../feed-format/detect/file-hint';
+import { fileHint, gzipHint, unknownEncodingHint } from '../../feed-format/detect/file-hint';
 import type { MultipartBody } from '../../http/body/multipart';
 import { withSamples } from './choice-samples';
 import { describeHeaders, inspectByFormat } from './inspect-by-format';
@@ -67,7 +67,8 @@ async function inspectFile(
   const detection = detected && (await doubtUnknownSkus(detected, ofDraft, catalog));
   const { markBytes } = detectMark(bytes);
   const text = encoding === 'utf-8' ? bytes.subarray(markBytes) : (detection?.text ?? Buffer.alloc(0));
-  const wayOut = isRefused && !isBlank && !read ? fileHint(bytes) : null;
+  const unknownText = detection?.text && detection.encoding.value === null ? unknownEncodingHint : null;
+  const wayOut = isRefused && !isBlank && !read ? (fileHint(bytes) ?? unknownText) : null;
   return {
     refusal,
     hint:

@@ -28,6 +28,16 @@ describe('detectFormat has a doubt about', () => {
     ['SKU;Name;Tarif X', ['A;a;4.10', 'B;b;5.10'], ['unsure_column'], undefined],
     ['SKU;Name;Zorp', ['A;a;4.10', 'B;b;5.10'], ['unnamed_column'], undefined],
     ['SKU;Name;Menge;Weight', ['A;a;4;5'], [], undefined],
+    ['SKU;Nombre;precioa;preciob', ['A;a;4.10;5.10', 'B;b;5.10;6.10'], ['several_columns'], undefined],
+    ['SKU;Nome;Prezzo 15ml;Prezzo 30ml', ['A;a;4.10;5.10', 'B;b;5.10;6.10'], ['unsure_column'], undefined],
+    ['SKU;Name;Price [2525 Mini Shop]', ['A;a;4.10', 'B;b;5.10'], [], 'Price [2525 Mini Shop]'],
+    ['sku;name;retail_sku', ['A;a;4', 'B;b;5'], [], undefined],
+    [
+      'SKU;Name;Zorp',
+      ['A;a;4', ...Array.from({ length: 9 }, (_, at) => `B${at};b;\\N`)],
+      ['unnamed_column'],
+      undefined,
+    ],
   ])('the price of %j', (header, rows, codes, price) => {
     const { draft, about } = doubtsOf(header, ...rows);
 
@@ -40,6 +50,12 @@ describe('detectFormat has a doubt about', () => {
 
     expect(labels.slice(-3)).toEqual(['The price is "RRP"', 'The price is "MSRP"', 'Leave the price out']);
   });
+});
+
+it('detectFormat takes a price with few exceptions in another column', () => {
+  const rows = Array.from({ length: 200 }, (_, at) => `S${at};Name ${at};${at}.50;${at === 7 ? '1.00' : ''}`);
+
+  expect(headerOf(doubtsOf('SKU;Name;Price;Unit price', ...rows).draft, 'price')).toBe('Price');
 });
 
 describe('detectFormat takes for no price', () => {
@@ -76,5 +92,16 @@ describe('detectFormat takes for no price', () => {
       'POA',
       'auf Anfrage',
     ]);
+  });
+
+  it('words in its place, if several columns may be the price', () => {
+    const { draft } = doubtsOf(
+      'SKU,Name,Price 1,Price 2',
+      'A,a,POA,2.00',
+      'B,b,2.50,on request',
+      'C,c,3.50,1.00',
+    );
+
+    expect(draft?.null_values).toEqual(['POA', 'on request']);
   });
 });

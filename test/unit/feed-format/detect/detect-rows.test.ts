@@ -105,6 +105,22 @@ describe('a sku that repeats with options', () => {
     ]);
   });
 
+  it('is offered with the rows of a known system that are products, not those of images', () => {
+    const shop = [
+      'Handle,Title,Variant SKU,Variant Price,Option1 Value,Option2 Value',
+      'tent,Tent,,1.50,Default Title,',
+      'tent,,,,,',
+      'lamp,Lamp,,2.50,S,blue',
+      'lamp,,,2.50,M,red',
+      'lamp,,,3.50,L,red',
+    ];
+    const { draft, doubts } = detect(fileOf(...shop));
+    const joined = answer(draft, doubts[0]!.choices[0]!) as FormatDefinition;
+
+    expect(joined.columns.sku).toEqual({ join: ['Handle', 'Option1 Value', 'Option2 Value'], with: '-' });
+    expect(joined.ignore_rows_without).toContain('Variant Price');
+  });
+
   it('is offered alone too, as the last choice', () => {
     expect(doubtsOf(...lines).labels.at(-1)).toBe('The sku is "Artikelnummer"');
   });
@@ -116,6 +132,11 @@ describe('products that their shop does not show', () => {
     ['Aktiv', ['ja', 'nein', 'ja'], ['ja']],
     ['Visible', ['TRUE', 'FALSE', ''], ['true', '']],
     ['Veröffentlicht', ['1', '-1', '1'], ['1']],
+    ['Status', ['', 'tidak dijual', ''], []],
+    ['Status', ['A', 'D', 'A'], ['a']],
+    ['Status', ['Active', 'discontinued', 'active'], ['active']],
+    ['eliminado', ['false', 'true', 'false'], ['false']],
+    ['Archived', ['', 'yes', 'no'], ['', 'no']],
   ])('are left out by the column %s of %j', async (header, cells, values) => {
     const lines = [
       `Item no.,Product name,Price EUR,${header}`,
@@ -134,6 +155,7 @@ describe('products that their shop does not show', () => {
     ['none is shown', 'Published', ['0', '0']],
     ['a cell has another word', 'Published', ['1', '0', 'search']],
     ['the column is about something else', 'Colour', ['1', '0']],
+    ['a state is only a number', 'Status', ['1', '0']],
     ['the column says the contrary', 'Not published', ['1', '0']],
   ])('are no condition if %s', (_, header, cells) => {
     const rows = cells.map((cell, at) => `S${at},n,1.50,${cell}`);

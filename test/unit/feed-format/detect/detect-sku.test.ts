@@ -2,7 +2,7 @@ import { definitionOf, doubtsOf, headerOf } from '../../../support/detected-form
 
 describe('detectFormat chooses', () => {
   it.each([
-    ['id,name,retailer_sku,vendor_sku', ['1,a,R1,V1', '2,b,R2,V2'], ['sku several_columns'], undefined],
+    ['id,name,retailer_sku,vendor_sku', ['1,a,R1,V1', '2,b,R2,V2'], [], 'retailer_sku'],
     [
       'id,name,retailer_sku,vendor_sku',
       ['1,a,R1,V1', '2,b,R2,V2', '2,b,R2,V3'],
@@ -14,7 +14,14 @@ describe('detectFormat chooses', () => {
     ['name,Article number,Item number', ['a,S1,I1', 'b,S2,I2'], ['sku several_columns'], undefined],
     ['name,Article number,Item number', ['a,S1,S1', 'b,S2,S2'], [], 'Article number'],
     ['name,Article number,Item number', ['a,S1,I1', 'b,S1,I2'], [], 'Item number'],
-    ['ID,Reference,Title', ['1,A-1,a', '2,A-2,b'], ['sku several_columns'], undefined],
+    ['ID,Reference,Title', ['1,A-1,a', '2,A-2,b'], [], 'Reference'],
+    ['id,name,reference', ['1,a,7.70211E+12', '2,b,7.70211E+12', '3,c,7.70211E+12'], [], 'id'],
+    ['Sl.No,Material,Title', ['1,A-1,a', '2,A-2,b', '3,A-3,c'], [], 'Material'],
+    ['#,Title', ['1,a', '2,b', '3,c'], ['sku unnamed_column'], undefined],
+    ['cod_fabrica,cod_venta,Title', ['23,B1,a', '23,B2,b', '24,B3,c'], [], 'cod_venta'],
+    ['商品管理番号（商品URL）,RAC番号,商品名', ['A1,,a', 'A2,,b', 'A3,,c'], [], '商品管理番号（商品URL）'],
+    ['Identificador de URL;Nombre', ['mesa-a;a', 'mesa-b;b'], [], 'Identificador de URL'],
+    ['retail_sku,sku,Title', ['1,S1,a', '2,S2,b'], [], 'sku'],
     ['Title,parent_sku,SKU code', ['a,P,A', 'b,P,B'], [], 'SKU code'],
     ['Title,EAN', ['a,4006381333931', 'b,4006381333948'], [], 'EAN'],
     ['Title,EAN,SKU code', ['a,4006381333931,A', 'b,4006381333948,B'], [], 'SKU code'],
@@ -94,7 +101,45 @@ describe('detectFormat takes for the sku', () => {
   });
 });
 
+describe('detectFormat takes for the sku a column without a known name', () => {
+  it('if only its cells differ in all rows', () => {
+    expect(definitionOf('Model,Title', 'M-1,a', 'M-2,b').columns.sku).toEqual({ from: ['Model'] });
+  });
+
+  it('as a choice beside a number that repeats', () => {
+    const { about, labels } = doubtsOf('Item number,Zorp,Title', 'N1,A-1,a', 'N1,A-2,b', 'N1,A-3,c');
+
+    expect(about).toEqual(['sku repeated_sku']);
+    expect(labels).toContain('The sku is "Zorp"');
+  });
+
+  it('in a file without header row, if no other has letters and digits', () => {
+    const rows = ['BRG001,Oil,25000,35000', 'BRG002,Tube,45000,60000', 'BRG003,Brake pad,30000,45000'];
+
+    expect(doubtsOf(...rows).draft?.columns.sku).toEqual({ position: 1 });
+  });
+});
+
 describe('detectFormat takes for the name', () => {
+  it('a column of texts without a known name if there is no other', () => {
+    const { columns } = definitionOf('SKU,Drink,Price EUR', 'A,Castel beer,1.50', 'B,Doppel lager,2.50');
+
+    expect(columns.product_name).toEqual({ from: ['Drink'] });
+  });
+
+  it('none of several columns of single words, which are a doubt', () => {
+    const { about, labels } = doubtsOf('SKU;Zeile1;Zeile2', 'A;Milch;Frisch', 'B;Apfel;Bio');
+
+    expect(about).toEqual(['product_name unnamed_column']);
+    expect(labels).toEqual(['The name is "Zeile1"', 'The name is "Zeile2"']);
+  });
+
+  it('no empty column beside a filled description', () => {
+    const { columns } = definitionOf('SKU,Name,Description', 'A,,Two-person tent', 'B,,Bright lamp');
+
+    expect(columns.product_name).toEqual({ from: ['Description'] });
+  });
+
   it('a description if there is no other text', () => {
     const { columns } = definitionOf(
       'Item no.,Description,Price EUR',

@@ -20,6 +20,12 @@ describe('detectFormat reads the availability', () => {
       ['12,in stock', '5,out of stock'],
       ['in_stock', 'out_of_stock'],
     ],
+    [
+      'words and quantities in one column',
+      ['Inventory'],
+      ['InStock', 'OutOfStock', '21', '0', 'auf Lager'],
+      ['in_stock', 'out_of_stock', 'in_stock', 'out_of_stock', 'in_stock'],
+    ],
     ['a quantity under our own name', ['availability'], ['12', '0'], ['in_stock', 'out_of_stock']],
   ])('of %s', async (_, columns, rows, expected) => {
     const lines = [header(...columns), ...rows.map(row)];
@@ -43,6 +49,18 @@ describe('detectFormat reads the availability', () => {
 
   it.each(['Incoming stock', 'Stock ordered'])('of no column %j: it is not there yet', (name) => {
     expect(definitionOf(header(name), row('12', 0), row('0', 1)).columns).not.toHaveProperty('availability');
+  });
+
+  it('of no column that says "no" in all rows', () => {
+    expect(definitionOf(header('Stock'), row('no', 0), row('no', 1)).columns).not.toHaveProperty(
+      'availability',
+    );
+  });
+
+  it.each(['Purchasable', 'Opening stock'])('of a stock beside a column %j', (name) => {
+    const { columns } = definitionOf(header(name, 'Stock on hand'), row('1,3', 0), row('1,0', 1));
+
+    expect(columns.availability).toEqual({ quantity: { from: ['Stock on hand'] } });
   });
 
   it('of no column with other words', () => {
