@@ -87,26 +87,19 @@ function candidatesOf({ position, header, cells, filled, meaning }: Column): Col
       return field === 'availability' ? [{ position, column, confidence: strength - 0.1, reason }] : [];
     const kind = stockKindOf(cells, field === 'quantity');
     if (own) return [{ position, column, confidence: 1, reason, isQuantity: kind === 'numbers' }];
-    if (kind === 'words')
-      return [
-        {
-          position,
-          column,
-          confidence: strength,
-          reason: `${reason}, and its cells are words for availability`,
-        },
-      ];
-    return kind === 'numbers'
-      ? [
-          {
-            position,
-            column,
-            confidence: strength - 0.02,
-            reason: `${reason}, and its cells are numbers`,
-            isQuantity: true,
-          },
-        ]
-      : [];
+    if (kind === undefined) return [];
+    const isWords = kind === 'words';
+    const what = isWords ? 'words for availability' : 'numbers';
+    return [
+      {
+        position,
+        column,
+        confidence: isWords ? strength : strength - 0.02,
+        reason: `${reason}, and its cells are ${what}`,
+        // Later rows may have numbers.
+        isQuantity: !isWords || field === 'quantity',
+      },
+    ];
   }
   const column = others.find((each) => each === field);
   if (!column) return [];
