@@ -53,7 +53,7 @@ const isGenerated = (header: string) => (reportColumns as readonly string[]).inc
 const columnsMax = 500;
 
 /** Longer names are refused in a format. */
-const headerCharactersMax = 255;
+export const headerCharactersMax = 255;
 
 /** Corrects what a header means by the cells under it. */
 function meaningIn(named: HeaderMeaning | undefined, cells: readonly string[]): HeaderMeaning | undefined {

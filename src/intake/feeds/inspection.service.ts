@@ -60,11 +60,11 @@ async function inspectFile(
   const detected = isBlank
     ? undefined
     : detectFormat(bytes, { complete, defaultCurrency, isUpdate: mode === 'update' });
-  const shown = detected?.draft?.columns.sku ? await rowsOfDraft(detected, complete) : undefined;
+  const shown = detected?.draft?.columns.sku ? await rowsOfDraft(detected, complete, mode) : undefined;
   const { refusal, isRefused, read } = await inspectByFormat(part, { ...file, bytes }, definition, mode);
   const ofDraft = shown && (await catalog.count(shown.rows.skus));
   const ofForm = read && (!definition.strict || !shown) ? await catalog.count(read.skus) : undefined;
-  const detection = detected && (await doubtUnknownSkus(detected, ofDraft, catalog));
+  const detection = detected && (await doubtUnknownSkus(detected, ofDraft, { catalog, mode }));
   const { markBytes } = detectMark(bytes);
   const text = encoding === 'utf-8' ? bytes.subarray(markBytes) : (detection?.text ?? Buffer.alloc(0));
   const unknownText = detection?.text && detection.encoding.value === null ? unknownEncodingHint : null;
@@ -83,7 +83,7 @@ async function inspectFile(
     skipLines: detection?.skipLines ?? 0,
     suggestedFormat: detection?.definition ?? null,
     draftFormat: detection?.definition ? null : (detection?.draft ?? null),
-    doubts: detection ? await withSamples(detection) : [],
+    doubts: detection ? await withSamples(detection, mode) : [],
     sample: shown?.sample ?? [],
     knownSkus: ofForm ?? ofDraft ?? null,
     ...(read ?? {
@@ -119,10 +119,11 @@ function describeDetected(
 async function rowsOfDraft(
   { draft, text }: FormatDetection,
   complete: boolean,
+  mode: LoadMode,
 ): Promise<{ rows: InspectedRows; sample: InspectedRow['values'][] } | undefined> {
-  const header = readHeader(text!, draft as FormatDefinition);
+  const header = readHeader(text!, draft as FormatDefinition, mode);
   if ('problem' in header) return undefined;
-  const rows = await inspectRows(text!, complete, header);
+  const rows = await inspectRows(text!, complete, header, { mode });
   return { rows, sample: sampleOf(rows) };
 }
 

@@ -1,9 +1,11 @@
+import { headerCharactersMax } from '../../feed-format/detect/column-cells';
 import type { FormatDetection } from '../../feed-format/detect/detect-format';
 import type { DoubtChoice, FormatDoubt } from '../../feed-format/detect/format-doubts';
 import { applyMergePatch } from '../../feed-format/detect/merge-patch';
 import type { FormatDefinition } from '../../feed-format/format-definition';
 import { headersOf } from '../../feed-format/read/resolve-format';
 import { comparable } from '../../feed-format/text';
+import type { LoadMode } from '../../feed-format/load-options';
 import { readHeader, type NamedHeader } from '../../feed-format/read/header';
 import { choiceBytes, draftBeside, readBeginningBy } from './choice-samples';
 import { distinctCells } from './inspect-rows';
@@ -24,8 +26,11 @@ const cellsMax = 200;
 /** Maximum number of other columns to choose from. */
 const columnsMax = 5;
 
-/** Longer headers are refused in a format. */
-const headerCharactersMax = 255;
+/** The load that the file is for. */
+interface Load {
+  catalog: PartnerCatalog;
+  mode: LoadMode;
+}
 
 /**
  * Compares the source of the sku with the catalog: adds a doubt if it knows none, or orders the choices of such a doubt.
@@ -34,17 +39,17 @@ const headerCharactersMax = 255;
 export async function doubtUnknownSkus(
   detection: FormatDetection,
   known: KnownSkus | undefined,
-  catalog: PartnerCatalog,
+  { catalog, mode }: Load,
 ): Promise<FormatDetection> {
   const { doubts } = detection;
   const asked = doubts.find(({ about }) => about === 'sku');
   if (asked) {
-    const ordered = await byAgreement(detection, asked, catalog);
+    const ordered = await byAgreement(detection, asked, { catalog, mode });
     return { ...detection, doubts: doubts.map((doubt) => (doubt === asked ? ordered : doubt)) };
   }
   if (!known || known.checked < checkedMin || known.known > 0) return detection;
   if (!(await catalog.hasAtLeast(productsMin))) return detection;
-  const doubt = await unknownSkusDoubt(detection, known, catalog);
+  const doubt = await unknownSkusDoubt(detection, known, { catalog, mode });
   return { ...detection, doubts: [doubt, ...doubts], definition: null };
 }
 
@@ -52,12 +57,12 @@ export async function doubtUnknownSkus(
 async function byAgreement(
   detection: FormatDetection,
   doubt: FormatDoubt,
-  catalog: PartnerCatalog,
+  { catalog, mode }: Load,
 ): Promise<FormatDoubt> {
   const base = draftBeside(detection, doubt);
   const named: { choice: DoubtChoice; skus: string[] }[] = [];
   for (const choice of doubt.choices) {
-    const { skus } = await readBeginningBy(applyMergePatch(base, choice.changes), detection.text!);
+    const { skus } = await readBeginningBy(applyMergePatch(base, choice.changes), detection.text!, mode);
     named.push({ choice, skus });
   }
   const known = await catalog.knownOf([...new Set(named.flatMap(({ skus }) => skus))]);
@@ -71,9 +76,9 @@ const countIn = (known: ReadonlySet<string>, skus: Iterable<string>) =>
 async function unknownSkusDoubt(
   { draft, text }: FormatDetection,
   { checked }: KnownSkus,
-  catalog: PartnerCatalog,
+  { catalog, mode }: Load,
 ): Promise<FormatDoubt> {
-  const header = readHeader(text!, draft as FormatDefinition);
+  const header = readHeader(text!, draft as FormatDefinition, mode);
   const names = 'problem' in header ? [] : header.names;
   const sources = headersOf(draft!.columns.sku!).filter((source) => !names.length || isNamed(source, names));
   const columns = 'problem' in header ? [] : await knownColumns(header, text!, catalog);
@@ -82,14 +87,18 @@ async function unknownSkusDoubt(
   return {
     about: 'sku',
     code: 'unknown_skus',
-    message: `None of the ${checked} skus in ${sources.map(quoted).join(', ')} is in the partner's catalog: they would become new products.`,
+    message: `None of the ${checked} skus in ${sources.map(quoted).join(', ')} is in the partner's catalog: ${mode === 'update' ? 'an update skips their rows' : 'they would become new products'}.`,
     choices: [
       ...columns.map((column) => ({
         label: `The sku is ${quoted(column)}`,
         changes: { columns: { sku: { ...cleared, from: [column] } } },
         valuePointer: null,
       })),
-      { label: 'These are new products', changes: {}, valuePointer: null },
+      {
+        label: mode === 'update' ? 'Skip these rows' : 'These are new products',
+        changes: {},
+        valuePointer: null,
+      },
     ],
   };
 }

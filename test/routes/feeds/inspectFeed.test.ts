@@ -867,6 +867,17 @@ describe('POST /feeds/inspect', () => {
       });
     });
 
+    it('shows the rows and the samples of choices under the draft for an update', async () => {
+      const { body } = await inMode('update', 'Artikelnummer;Preis 1;Preis 2\nA;9,99;8,99\nB;5,00;4,00\n');
+      const price = (body.doubts as FormatDoubt[]).find(({ about }) => about === 'price')!;
+
+      expect(body.sample).toMatchObject([{ sku: 'A' }, { sku: 'B' }]);
+      expect(price.choices[0]!.sample).toMatchObject([
+        { sku: 'A', price: '9.99' },
+        { sku: 'B', price: '5.00' },
+      ]);
+    });
+
     it('shows no value if the group of a row could not be read: an update leaves it', async () => {
       const grouped = {
         columns: { sku: { from: ['sku'] }, product_name: { from: ['name'] }, price: { from: ['price'] } },
