@@ -1,5 +1,5 @@
 import { currencyInHeader } from '../currency';
-import { differ, hasRowNumbers, isEmptyColumn, isNumber, shareOf, type Column } from './column-cells';
+import { hasRowNumbers, isEmptyColumn, isNumber, shareOf, type Column } from './column-cells';
 
 /** The column of prices, or several if the file does not show which. */
 export interface PriceChoice {
@@ -121,8 +121,14 @@ function isUnnamedPrice(column: Column): boolean {
 
 function hasDifferentCells(candidates: readonly Candidate[]): boolean {
   const [first, ...others] = candidates;
-  return others.some(({ column }) => differ(column, first!.column));
+  return others.some(({ column }) =>
+    column.cells.some((cell, at) => !isSameNumber(cell, first!.column.cells[at]!)),
+  );
 }
+
+/** `859.5` and `859.500000` are the same price. */
+const isSameNumber = (one: string, other: string) =>
+  one === other || (one !== '' && other !== '' && Number(one) === Number(other));
 
 /** Returns whether columns are net and gross, or have two currencies. */
 function haveDifferentUnits(candidates: readonly Candidate[]): boolean {

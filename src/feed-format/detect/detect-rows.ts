@@ -47,8 +47,8 @@ const negation = /(?:^|[^\p{L}])(?:not?|nicht|non|nie|не|ні)(?:$|[^\p{L}])/i
 const strengthMin = 0.8;
 
 /** Words for the state of a product, which say more than yes or no. */
-const shownState = /^(?:a|active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)?$/i;
-const hiddenState = /^(?:d|h|i|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
+const shownState = /^(?:1|a|active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)?$/i;
+const hiddenState = /^(?:0|d|h|i|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
 
 /** Words for shown and hidden products, by what their column says. */
 const wordsOf = {

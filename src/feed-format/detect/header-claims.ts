@@ -85,7 +85,7 @@ type Rule = (has: (...any: Concept[]) => boolean, reading: HeaderReading) => Hea
 /** The first rule that has a claim decides. */
 const rules: readonly Rule[] = [
   (has) => (has('handle') ? claim('handle', 0.9) : undefined),
-  (has) => (has('image') ? claim('image', 0.95) : undefined),
+  (has) => (has('image') && !(has('sku', 'code') && has('thing')) ? claim('image', 0.95) : undefined),
   (has) => (has('url') ? claim('url', 0.9) : undefined),
   (has) => (has('meta') ? claim('other', 0.9) : undefined),
   (has) =>
@@ -98,6 +98,8 @@ const rules: readonly Rule[] = [
   numberClaim,
   (has) => (has('date') ? claim('date', 0.85) : undefined),
   (has) => (has('foreign', 'position') ? claim('other', 0.85) : undefined),
+  (has) =>
+    has('amount') && has('selling', 'special') && has('tax') ? claim('price', 0.5, 'plain') : undefined,
   (has) => (has('tax') ? claim('tax', 0.9) : undefined),
   partyClaim,
   categoryClaim,
@@ -188,7 +190,7 @@ function priceKind(has: Parameters<Rule>[0]): HeaderKind | undefined {
   if (has('purchase', 'purchase_price', 'supplier')) return 'purchase';
   if (has('wholesale')) return 'wholesale';
   if (has('special', 'special_price', 'discount')) return 'special';
-  if (has('list', 'list_price')) return 'list';
+  if (has('list', 'list_price', 'maker')) return 'list';
   return has('selling', 'selling_price', 'customer') ? 'our' : undefined;
 }
 

@@ -134,6 +134,7 @@ describe('products that their shop does not show', () => {
     ['Veröffentlicht', ['1', '-1', '1'], ['1']],
     ['Status', ['', 'tidak dijual', ''], []],
     ['Status', ['A', 'D', 'A'], ['a']],
+    ['Status', ['1', '0', '1'], ['1']],
     ['Status', ['Active', 'discontinued', 'active'], ['active']],
     ['eliminado', ['false', 'true', 'false'], ['false']],
     ['Archived', ['', 'yes', 'no'], ['', 'no']],
@@ -155,7 +156,7 @@ describe('products that their shop does not show', () => {
     ['none is shown', 'Published', ['0', '0']],
     ['a cell has another word', 'Published', ['1', '0', 'search']],
     ['the column is about something else', 'Colour', ['1', '0']],
-    ['a state is only a number', 'Status', ['1', '0']],
+    ['a state is another number', 'Status', ['1', '2']],
     ['the column says the contrary', 'Not published', ['1', '0']],
   ])('are no condition if %s', (_, header, cells) => {
     const rows = cells.map((cell, at) => `S${at},n,1.50,${cell}`);

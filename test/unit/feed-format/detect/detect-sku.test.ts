@@ -21,6 +21,12 @@ describe('detectFormat chooses', () => {
     ['cod_fabrica,cod_venta,Title', ['23,B1,a', '23,B2,b', '24,B3,c'], [], 'cod_venta'],
     ['商品管理番号（商品URL）,RAC番号,商品名', ['A1,,a', 'A2,,b', 'A3,,c'], [], '商品管理番号（商品URL）'],
     ['Identificador de URL;Nombre', ['mesa-a;a', 'mesa-b;b'], [], 'Identificador de URL'],
+    [
+      'CODICE ARTICOLO E IMMAGINE PRODOTTO;Titolo',
+      ['A1;a', 'A2;b'],
+      [],
+      'CODICE ARTICOLO E IMMAGINE PRODOTTO',
+    ],
     ['retail_sku,sku,Title', ['1,S1,a', '2,S2,b'], [], 'sku'],
     ['Title,parent_sku,SKU code', ['a,P,A', 'b,P,B'], [], 'SKU code'],
     ['Title,EAN', ['a,4006381333931', 'b,4006381333948'], [], 'EAN'],
