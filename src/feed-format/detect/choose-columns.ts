@@ -14,6 +14,8 @@ import { builtInConfidence, matchesOf } from './known-systems';
 export interface DetectedTable extends Table {
   builtIn: FeedFormat | undefined;
   quote: 'none' | undefined;
+  /** Whether it follows the specification, but for rows of empty cells. */
+  hasBlankRows: boolean;
   rows: readonly (readonly string[])[];
 }
 

@@ -113,8 +113,15 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
   const isHeader = (fields: readonly string[]) =>
     table.names?.every((name, position) => trimText(fields[position] ?? '') === name) ?? false;
   const whole = differentRows(rows.filter((fields) => isSplit(fields, table.width) && !isHeader(fields)));
-  return { ...found, ...detectInTable({ ...table, builtIn, quote, rows: whole }, encoding, options) };
+  const hasBlankRows = builtIn?.name === 'standard' && blankRow.test(text.toString('latin1'));
+  return {
+    ...found,
+    ...detectInTable({ ...table, builtIn, quote, hasBlankRows, rows: whole }, encoding, options),
+  };
 }
+
+/** Delimiters without cells. */
+const blankRow = /^,+\r?$/m;
 
 /** Whether a run can split a record; a record with too many fields may have shifted fields. */
 const isSplit = (fields: readonly string[], width: number) =>
@@ -211,7 +218,7 @@ interface Notation {
 
 /** Lists the members of the format besides the columns. */
 function placeOf(
-  { delimiter, names, width, skipLines, builtIn, quote }: DetectedTable,
+  { delimiter, names, width, skipLines, builtIn, quote, hasBlankRows }: DetectedTable,
   encoding: Encoding | null,
   { isMarked, reading, columns }: Notation,
 ): Partial<FormatDefinition> {
@@ -222,6 +229,8 @@ function placeOf(
     ...(skipLines > 0 && { skip_lines: skipLines }),
     ...(!names && { header: false, fields: width }),
     ...(quote && { quote }),
+    // By the specification, a row of empty cells has no sku.
+    ...(hasBlankRows && { ignore_rows_without: columns.map(({ header }) => header) }),
     ...(shown && { only_rows_where: shown }),
     ...(isMarked && { text_marks: 'strip' }),
     ...(reading?.separator === ',' && { decimal_separator: ',' }),

@@ -31,8 +31,7 @@ export function findGroup(
   name: Column,
   others: readonly Column[],
 ): Group | undefined {
-  const empty = name.cells.filter((cell) => cell === '').length;
-  if (empty === 0) return undefined;
+  if (!name.cells.includes('')) return undefined;
   const order = (column: Column) => {
     const at = groupFields.indexOf(column.meaning?.field ?? 'other');
     return at === -1 ? groupFields.length : at;
@@ -40,29 +39,33 @@ export function findGroup(
   const by = columns
     .filter((column) => column !== name && column.header !== '' && mayGroup(column))
     .sort((a, b) => order(a) - order(b))
-    .find((column) => explains(column, name, empty));
+    .find((column) => explains(column, name));
   if (!by) return undefined;
   const filled = [name, ...others.filter((column) => isFirstOnly(by, column))];
   return { by, filled, options: optionsOf(columns) };
 }
 
-/** Tells whether runs of equal cells begin with a name, and have no other. */
-function explains({ cells }: Column, name: Column, empty: number): boolean {
-  let groups = 0;
+/** Tells whether runs of equal cells begin with a name, and have no other. A run without a name may repeat a named one. */
+function explains({ cells }: Column, name: Column): boolean {
+  const named = new Set<string>();
   let contradictions = 0;
   let explained = 0;
+  let unexplained = 0;
   let current = '';
   for (const [at, cell] of cells.entries()) {
     const hasName = name.cells[at] !== '';
-    if (cell === '') continue;
-    if (cell !== current) {
-      current = cell;
-      groups++;
-      if (!hasName) contradictions++;
-    } else if (hasName) contradictions++;
-    else explained++;
+    if (cell === '') {
+      if (!hasName) unexplained++;
+      continue;
+    }
+    const isFirst = cell !== current;
+    current = cell;
+    if (hasName && isFirst) named.add(cell);
+    else if (hasName || (isFirst && !named.has(cell))) contradictions++;
+    else if (!isFirst) explained++;
   }
-  return contradictions <= contradictionsMax * groups && explained >= explainedMin * empty;
+  const isExplained = explained > 0 && explained >= explainedMin * (explained + unexplained);
+  return contradictions <= contradictionsMax * named.size && isExplained;
 }
 
 /** Tells whether a column has cells in the first rows of groups, and hardly in others. */

@@ -51,6 +51,22 @@ describe('a file with names in the first row of each group', () => {
     ]);
   });
 
+  it('is filled down by a group whose rows are repeated without its name', () => {
+    const { draft } = doubtsOf(
+      'slug,sku,name,price,currency',
+      'tent,T,Tent,9.50,USD',
+      'tent,T-1,,9.50,USD',
+      'lamp,L,Lamp,5.00,USD',
+      'lamp,L-1,,5.00,USD',
+      'tent,T,,8.50,EUR',
+      'tent,T-1,,8.50,EUR',
+      'lamp,L,,4.00,EUR',
+      'lamp,L-1,,4.00,EUR',
+    );
+
+    expect(draft?.fill_down).toEqual([{ column: 'product_name', by: 'slug' }]);
+  });
+
   it('is not filled down if each group has several names', () => {
     const format = definitionOf(
       'Handle ID,SKU,Product name,Price EUR',
@@ -194,6 +210,14 @@ describe('rows for several views of a shop', () => {
       ['Zelt', 'Tent', 'Lampe', 'Lampadaire', 'Lamp'],
     ]);
   });
+});
+
+it('ignores rows of empty cells in a file with our own columns', async () => {
+  const lines = ['sku,product_name,price', 'A,Tent,1.50', ',,', ',,'];
+  const rows = await loaded(lines);
+
+  expect(definitionOf(...lines).ignore_rows_without).toEqual(['sku', 'product_name', 'price']);
+  expect(rows.map(({ sku }) => sku)).toEqual(['A']);
 });
 
 it('ignores rows that repeat the header', () => {
