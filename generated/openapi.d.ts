@@ -2506,7 +2506,12 @@ export interface components {
          *     - `windows-1252`, `iso-8859-1`, `iso-8859-15`: Western European
          *     - `windows-1250`, `iso-8859-2`: Central European
          *     - `windows-1251`: Cyrillic
+         *     - `windows-1253`: Greek
          *     - `windows-1254`: Turkish
+         *     - `windows-1255`: Hebrew
+         *     - `windows-1256`: Arabic
+         *     - `windows-1257`: Baltic (Lithuanian, Latvian, Estonian)
+         *     - `windows-874`: Thai
          *     - `shift_jis`, `euc-jp`: Japanese
          *     - `euc-kr`: Korean
          *     - `gb18030`: simplified Chinese
@@ -2514,7 +2519,7 @@ export interface components {
          * @example windows-1252
          * @enum {string}
          */
-        FormatEncoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1254" | "iso-8859-1" | "iso-8859-2" | "iso-8859-15" | "shift_jis" | "euc-jp" | "euc-kr" | "gb18030" | "big5";
+        FormatEncoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1253" | "windows-1254" | "windows-1255" | "windows-1256" | "windows-1257" | "windows-874" | "iso-8859-1" | "iso-8859-2" | "iso-8859-15" | "shift_jis" | "euc-jp" | "euc-kr" | "gb18030" | "big5";
         /**
          * @description The source of each product column. `sku` is required; without `product_name`, the format is for uploads in mode `update` only. A column without an entry is absent from the feed.
          * @example {
@@ -3630,6 +3635,8 @@ export interface components {
          *     - `utf-8`, `utf-16le`, `utf-16be`: Unicode
          *     - `windows-1250`, `windows-1251`, `windows-1252`, `windows-1254`: Windows for Central Europe, Cyrillic, Western Europe and
          *       Turkey
+         *     - `windows-1253`, `windows-1255`, `windows-1256`, `windows-1257`, `windows-874`: Windows for Greek, Hebrew, Arabic, the Baltic
+         *       languages and Thai
          *     - `iso-8859-1`, `iso-8859-2`, `iso-8859-15`: ISO for Western and Central Europe; a text that is the same in several of these
          *       encodings is `windows-1252`
          *     - `shift_jis`, `euc-jp`: Japanese
@@ -3638,7 +3645,7 @@ export interface components {
          * @example windows-1252
          * @enum {string}
          */
-        KnownDetectedEncoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1254" | "iso-8859-1" | "iso-8859-2" | "iso-8859-15" | "shift_jis" | "euc-jp" | "euc-kr" | "gb18030" | "big5" | "unknown";
+        KnownDetectedEncoding: "utf-8" | "utf-16le" | "utf-16be" | "windows-1250" | "windows-1251" | "windows-1252" | "windows-1253" | "windows-1254" | "windows-1255" | "windows-1256" | "windows-1257" | "windows-874" | "iso-8859-1" | "iso-8859-2" | "iso-8859-15" | "shift_jis" | "euc-jp" | "euc-kr" | "gb18030" | "big5" | "unknown";
         /**
          * @description Line ends of a file.
          *
