@@ -1,6 +1,7 @@
 import { detectMark } from '../read/byte-order-mark';
 import type { Encoding } from '../format-definition';
 import { decodeBeginning, isUtf8, wholeCharacters } from '../read/decode-text';
+import { scriptOf } from './detect-script';
 
 /** The likeliest encoding; null if none is likely. */
 export interface EncodingGuess {
@@ -16,7 +17,7 @@ const sampleBytes = 64 * 1024;
 
 /**
  * Finds the encoding of a text: by its byte order mark, as UTF-8, by the zero bytes of UTF-16, by the bytes of East Asian
- * encodings, and by the letters of languages.
+ * encodings, by the letters of scripts, and by the letters of languages.
  * @param bytes - the file, or its beginning
  */
 export function detectEncoding(bytes: Buffer): EncodingGuess {
@@ -27,7 +28,10 @@ export function detectEncoding(bytes: Buffer): EncodingGuess {
   // A file of another encoding rarely ends with the beginning of a character; it counts as broken UTF-8 below.
   if (isUtf8(bytes)) return { encoding: 'utf-8', confidence: 1 };
   const sample = sampleOf(bytes);
-  if (sample.includes(0) || looksLikeBrokenUtf8(sample)) return unknown;
+  if (sample.includes(0)) return unknown;
+  const script = scriptOf(sample);
+  if (script) return script;
+  if (looksLikeBrokenUtf8(sample)) return unknown;
   return eastAsianOf(sample) ?? singleByteOf(sample);
 }
 
@@ -148,18 +152,27 @@ function pairsOf(bytes: Buffer, encoding: Encoding) {
 
 const isSmallLetter = (byte: number | undefined) => byte !== undefined && byte >= 0x61 && byte <= 0x7a;
 
-/** Non-ASCII letters, most frequent first, of the languages of an encoding. */
-const languages: readonly { encodings: readonly Encoding[]; letters: readonly string[] }[] = [
+/** Languages with the same encodings. */
+interface Languages {
+  encodings: readonly Encoding[];
+  /** Non-ASCII letters of each language. Those before a blank, if there is one, are typical: a long text has them. */
+  letters: readonly string[];
+  /** Minimum number of typical letters. */
+  typicalMin?: number;
+}
+
+const languages: readonly Languages[] = [
   {
     encodings: ['windows-1252', 'iso-8859-15'],
     letters: [
       'äöüß', // German
-      'éèàçêùâôîûëïœæÿ', // French
+      'éèàê çùâôîûëïœæÿ', // French
       'áéíóúñü', // Spanish
       'àèéìòù', // Italian
       'áâãàçéêíóôõúü', // Portuguese
       'éëïóöüèáúêç', // Dutch
       'åäöéàü', // Swedish, Finnish
+      'äõüö', // Estonian
       'æøåéèêóòâôü', // Danish, Norwegian
       'áéíóúýþæöð', // Icelandic
     ],
@@ -175,7 +188,17 @@ const languages: readonly { encodings: readonly Encoding[]; letters: readonly st
       'čćđšž', // Croatian, Slovenian
     ],
   },
-  { encodings: ['windows-1254'], letters: ['çğıöşüâîû'] },
+  { encodings: ['windows-1254'], letters: ['ıüşö çğâîû'] },
+  // Last, because most Estonian text is the same in Windows-1252. Some of these bytes are frequent in other languages.
+  {
+    encodings: ['windows-1257'],
+    typicalMin: 3,
+    letters: [
+      'šž ėąčęįųū', // Lithuanian
+      'āīš ēūļņķžčģ', // Latvian
+      'õšž äüö', // Estonian
+    ],
+  },
 ];
 
 /** Signs that occur between words, and beside numbers. */
@@ -188,12 +211,12 @@ function singleByteOf(sample: Buffer): EncodingGuess {
   if (russian) return russian;
   // The encodings differ in few bytes: all other letters of a language count too.
   const scored = languages
-    .flatMap(({ encodings, letters }) =>
-      encodings.map((encoding) => {
+    .flatMap((each) =>
+      each.encodings.map((encoding) => {
         const text = decodeBeginning(sample, { encoding })?.toString();
         // Control characters of ISO 8859 are letters and quotes of Windows.
         const isReadable = text !== undefined && !/[\u0080-\u009f]/.test(text);
-        return { encoding, text, score: isReadable ? likelihood(text, letters) : -1 };
+        return { encoding, text, score: isReadable ? likelihood(text, each) : -1 };
       }),
     )
     .filter(({ score }) => score > 0)
@@ -212,7 +235,7 @@ function singleByteOf(sample: Buffer): EncodingGuess {
 const isText = (sample: Buffer) => decodeBeginning(sample, { encoding: 'windows-1252' }) !== undefined;
 
 /** Returns how well a text fits the best of some languages, 0 to 1. */
-function likelihood(text: string, alphabets: readonly string[]): number {
+function likelihood(text: string, { letters: alphabets, typicalMin }: Languages): number {
   const beyond = [...text.matchAll(/[^\p{ASCII}]/gu)];
   if (beyond.length === 0) return 0;
   const isLetter = (at: number) => /\p{L}/u.test(text[at] ?? '');
@@ -226,9 +249,21 @@ function likelihood(text: string, alphabets: readonly string[]): number {
       else if (/\p{L}/u.test(character)) sum += 0.2;
       else sum -= /\p{Cc}/u.test(character) ? 2 : 0.5;
     }
-    return sum / beyond.length;
+    const weight = isTypical(beyond.join(''), alphabet, typicalMin) ? 1 : 0.5;
+    return (weight * sum) / beyond.length;
   });
   return Math.max(...scores);
+}
+
+/** Minimum share of the typical letters of a language among those beyond ASCII. */
+const typicalShareMin = 0.1;
+
+/** Tells whether characters beyond ASCII include enough typical letters, if the language has some. */
+function isTypical(characters: string, alphabet: string, typicalMin = 0): boolean {
+  const [typical = '', others] = alphabet.split(' ');
+  if (others === undefined) return true;
+  const found = [...characters.toLowerCase()].filter((each) => typical.includes(each)).length;
+  return found >= Math.max(typicalMin, Math.floor(characters.length * typicalShareMin));
 }
 
 /** Detects Windows-1251: words of its letters, with the vowels of Slavic languages, and lower case after lower case. */
