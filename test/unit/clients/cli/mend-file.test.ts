@@ -89,6 +89,7 @@ describe('mendFile', () => {
     ['windows-1252', 'Größe;Preis\ngrün;1,50\n'],
     ['utf-16le', '\ufeffGröße;Preis\n茶;1,50\n'],
     ['shift_jis', '品番;Preis\n茶;1,50\n'],
+    ['windows-1256', 'الاسم;Preis\nشاي;1,50\n'],
     ['utf-8', '\ufeffGröße;Preis\n茶;1,50\n'],
   ])('keeps encoding, mark and delimiter: %s', async (encoding, file) => {
     const { text } = await mend(file, { encoding, decimalComma: ['preis'] }, 1);
