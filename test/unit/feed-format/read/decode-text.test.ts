@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { encode } from 'iconv-lite';
 import type { Encoding } from '../../../../src/feed-format/format-definition';
 import { FileDecoder, UndecodableText } from '../../../../src/feed-format/read/decode-text';
+import { canEncode, encodeText } from '../../../../src/feed-format/write/encode-text';
 import { chunksOf } from '../../../support/read-by-format';
 
 /** Decodes a file in chunks. @returns the text, and the offset of each line, by its position in the text as UTF-8 */
@@ -82,6 +83,13 @@ describe.each(singleByteEncodings)('%s', (encoding) => {
     if (expected === '·' && byte !== middleDot) {
       expect(() => decodeAll(bytes, encoding, 5)).toThrow(UndecodableText);
     } else expect(decodeAll(bytes, encoding, 5).text).toBe(`aaaa${expected}`);
+  });
+
+  test('writes each character that it reads, and has no other', () => {
+    const characters = Array.from(upperHalves[encoding]).filter((each) => each !== '·');
+    expect(characters.filter((each) => !canEncode(each, encoding))).toEqual([]);
+    expect(decodeAll(encodeText(characters.join(''), encoding), encoding, 3).text).toBe(characters.join(''));
+    for (const foreign of ['日', '\u0e5c', '😀']) expect(canEncode(foreign, encoding)).toBe(false);
   });
 });
 
