@@ -66,9 +66,9 @@ export function chooseColumns(table: DetectedTable): ChosenColumns {
       ...matchOf(price.chosen, 'price', sure(price)),
     ],
     guesses: [
-      ...matchOf(sku.rivals[0], 'sku', guess),
-      ...matchOf(price.rivals[0], 'price', guess),
-      ...matchOf(name.rivals[0], 'product_name', guess),
+      ...guessOf(sku.rivals[0], 'sku'),
+      ...guessOf(price.rivals[0], 'price'),
+      ...guessOf(name.rivals[0], 'product_name'),
     ],
     group: builtIn || !name.chosen ? undefined : findGroup(columns, name.chosen, fillable),
   };
@@ -85,7 +85,17 @@ function priceOf(
   return { ...found, chosen: undefined, rivals: [found.chosen], doubt: 'unsure' };
 }
 
-const guess = { confidence: 0.5, reason: 'it is one of several columns' };
+const guessOf = (column: Column | undefined, name: ProductColumn): ColumnMatch[] =>
+  column
+    ? [
+        {
+          position: column.position,
+          column: name,
+          confidence: 0.5,
+          reason: 'it is one of several columns',
+        },
+      ]
+    : [];
 
 /** Returns the rows that the built-in format reads. */
 function rowsOf({ builtIn, names, rows }: DetectedTable): DetectedTable['rows'] {

@@ -48,7 +48,9 @@ export function choosePrice(columns: readonly Column[], known?: Column): PriceCh
   );
   const candidates = filled.length > 0 ? filled : possible;
   const sure = candidates.filter(({ rank }) => rank <= Rank.plain);
-  const best = sure.filter(({ rank }) => rank === Math.min(...sure.map((each) => each.rank)));
+  const best = sure
+    .filter(({ rank }) => rank === Math.min(...sure.map((each) => each.rank)))
+    .sort((a, b) => Number(isGross(b)) - Number(isGross(a)));
   const [first] = best;
   if (first) {
     const isOpen = hasDifferentCells(best) || (haveDifferentUnits(sure) && hasDifferentCells(sure));
@@ -70,6 +72,9 @@ export function choosePrice(columns: readonly Column[], known?: Column): PriceCh
 }
 
 const unknown: PriceChoice = { chosen: undefined, confidence: 0, reason: '', rivals: [], doubt: null };
+
+/** With tax: what a customer pays. */
+const isGross = ({ column: { meaning } }: Candidate) => meaning?.taxes === 'gross';
 
 function open(doubt: PriceChoice['doubt'], rivals: readonly { column: Column }[]): PriceChoice {
   if (rivals.length === 0) return unknown;

@@ -24,7 +24,7 @@ describe('detectFormat has a doubt about', () => {
     ['SKU;Name;price_eur;price_usd', ['A;a;4.10;4.88'], ['several_columns'], undefined],
     ['SKU;Name;VK;VK_2', ['A;a;4,10;4,88'], ['several_columns'], undefined],
     ['SKU;Name;VK;VK_2', ['A;a;4,10;4,10'], [], 'VK'],
-    ['SKU;Name;Price (tax excl.);Price (tax incl.)', ['A;a;4.10;4.1'], [], 'Price (tax excl.)'],
+    ['SKU;Name;Price (tax excl.);Price (tax incl.)', ['A;a;4.10;4.1'], [], 'Price (tax incl.)'],
     ['SKU;Name;Vendors/Price;Sale total ex GST', ['A;a;4.10;5.10'], ['unsure_column'], undefined],
     ['SKU;Name;Price per kg;Price', ['A;a;4.10;4.88'], [], 'Price'],
     ['SKU;Name;Tarif X', ['A;a;4.10', 'B;b;5.10'], ['unsure_column'], undefined],
