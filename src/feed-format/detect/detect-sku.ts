@@ -162,8 +162,18 @@ const isDestroyed = ({ column: { cells }, isDistinct }: Candidate) =>
 
 /** Finds the columns that make a repeated number unique: the options of variants. */
 function joinsOf(sku: Column, columns: readonly Column[]): Column[][] {
-  const join = [sku, ...optionsOf(columns).slice(0, optionsMax)];
-  return join.length > 1 && isKey(joined(join)) ? [join] : [];
+  const options = optionsOf(columns).slice(0, optionsMax);
+  const join = [sku, ...options];
+  return options.length > 0 && isKey(joined(join)) && haveOptions(sku.cells, options) ? [join] : [];
+}
+
+/** Tells whether the rows of a repeated number have options: others are the same product once more. */
+function haveOptions(skus: readonly string[], options: readonly Column[]): boolean {
+  const counts = new Map<string, number>();
+  for (const sku of skus) counts.set(sku, (counts.get(sku) ?? 0) + 1);
+  const repeated = skus.flatMap((sku, at) => (sku !== '' && counts.get(sku)! > 1 ? [at] : []));
+  const withOption = repeated.filter((at) => options.some(({ cells }) => cells[at] !== ''));
+  return withOption.length >= filledEnough * repeated.length;
 }
 
 /** More columns make no readable sku. */

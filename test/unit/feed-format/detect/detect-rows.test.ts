@@ -121,6 +121,19 @@ describe('a sku that repeats with options', () => {
     ]);
   });
 
+  it('is not offered joined with them if its other rows have none', () => {
+    const { about, labels } = doubtsOf(
+      'Item number,Title,Size,Price EUR',
+      'A-S,Shirt,S,1.50',
+      'A-M,Shirt,M,1.50',
+      'A-S,Shirt,,2.50',
+      'A-M,Shirt,,2.50',
+    );
+
+    expect(about).toEqual(['rows repeated_sku']);
+    expect(labels).toEqual(['Use the last row with the same "Item number"']);
+  });
+
   it('is offered with the rows of a known system that are products, not those of images', () => {
     const shop = [
       'Handle,Title,Variant SKU,Variant Price,Option1 Value,Option2 Value',
