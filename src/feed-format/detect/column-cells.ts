@@ -58,11 +58,18 @@ export const headerCharactersMax = 255;
 /** Corrects what a header means by the cells under it. */
 function meaningIn(named: HeaderMeaning | undefined, cells: readonly string[]): HeaderMeaning | undefined {
   if (!named) return meaningOfCells(cells);
+  const isText = named.field === 'sku' || named.field === 'product_name';
+  // Under "name (URL)", addresses are no names.
+  if (isText && shareOf(cells, isAddress) >= nearlyAll)
+    return { field: 'url', strength: 0.7, reason: 'its cells are addresses' };
   const isProduct = named.field === 'product_name' && named.strength < 0.6;
   // Under "article", numbers are no names.
   if (!isProduct || shareOf(cells, (cell) => codeText.test(cell)) < nearlyAll) return named;
   return { field: 'sku', strength: 0.7, reason: `${named.reason}, and its cells are numbers` };
 }
+
+/** An address, or the name of an image. */
+export const isAddress = (cell: string) => /^(?:https?:\/\/|www\.)|\.(?:jpe?g|png|webp|gif)$/i.test(cell);
 
 /** A text that may be a number of a product: one word with a digit, and no price. */
 export const codeText = /^(?!\d+[.,]\d{1,2}$)(?=\D*\d)[^\s]{1,40}$/;
@@ -130,7 +137,7 @@ export const filledShare = ({ cells, filled }: Column) => (cells.length === 0 ? 
 
 /** Tells the numbers of rows: 0 or 1, 2, 3 … */
 export function hasRowNumbers({ cells }: Column): boolean {
-  if (cells.length < 3) return false;
+  if (cells.length < 3 || cells[0] === '') return false;
   const first = Number(cells[0]);
   return [0, 1].includes(first) && cells.every((cell, at) => cell === '' || Number(cell) === first + at);
 }

@@ -16,8 +16,8 @@ const unknown: EncodingGuess = { encoding: null, confidence: 0 };
 const sampleBytes = 64 * 1024;
 
 /**
- * Finds the encoding of a text: by its byte order mark, as UTF-8, by the zero bytes of UTF-16, by the bytes of East Asian
- * encodings, by the letters of scripts, and by the letters of languages.
+ * Finds the encoding of a text: by its byte order mark, as UTF-8, by the zero bytes of UTF-16, by the letters of scripts, by the
+ * bytes of East Asian encodings, and by the letters of languages.
  * @param bytes - the file, or its beginning
  */
 export function detectEncoding(bytes: Buffer): EncodingGuess {
@@ -30,7 +30,7 @@ export function detectEncoding(bytes: Buffer): EncodingGuess {
   const sample = sampleOf(bytes);
   if (sample.includes(0)) return unknown;
   const script = scriptOf(sample);
-  if (script) return script;
+  if (script) return script.encoding === 'windows-1253' ? greekOrCyrillic(script, sample) : script;
   if (looksLikeBrokenUtf8(sample)) return unknown;
   return eastAsianOf(sample) ?? singleByteOf(sample);
 }
@@ -234,9 +234,12 @@ function singleByteOf(sample: Buffer): EncodingGuess {
 
 const isText = (sample: Buffer) => decodeBeginning(sample, { encoding: 'windows-1252' }) !== undefined;
 
+/** Number of characters that are enough for a likelihood. */
+const charactersMax = 5_000;
+
 /** Returns how well a text fits the best of some languages, 0 to 1. */
 function likelihood(text: string, { letters: alphabets, typicalMin }: Languages): number {
-  const beyond = [...text.matchAll(/[^\p{ASCII}]/gu)];
+  const beyond = [...text.matchAll(/[^\p{ASCII}]/gu)].slice(0, charactersMax);
   if (beyond.length === 0) return 0;
   const isLetter = (at: number) => /\p{L}/u.test(text[at] ?? '');
   const scores = alphabets.map((alphabet) => {
@@ -264,6 +267,15 @@ function isTypical(characters: string, alphabet: string, typicalMin = 0): boolea
   if (others === undefined) return true;
   const found = [...characters.toLowerCase()].filter((each) => typical.includes(each)).length;
   return found >= Math.max(typicalMin, Math.floor(characters.length * typicalShareMin));
+}
+
+/** Russian in lower case passes for Greek without accents; Greek with accents has capitals within words as Russian. */
+function greekOrCyrillic(greek: EncodingGuess, sample: Buffer): EncodingGuess {
+  const russian = cyrillicOf(sample);
+  if (!russian || russian.encoding === null) return greek;
+  const text = sample.toString('latin1');
+  const isLowerCase = (text.match(/[\xe0-\xff]/g)?.length ?? 0) > (text.match(/[\xc0-\xdf]/g)?.length ?? 0);
+  return isLowerCase ? russian : unknown;
 }
 
 /** Detects Windows-1251: words of its letters, with the vowels of Slavic languages, and lower case after lower case. */

@@ -1,11 +1,11 @@
-import type { ProductColumn } from '../columns';
+import { productColumns, type ProductColumn } from '../columns';
 import type { Encoding, FormatDefinition } from '../format-definition';
 import type { Delimiter } from '../delimiter';
 import { decodeBeginning } from '../read/decode-text';
 import { delimiterLineMax, findDelimiterLine } from '../read/delimiter-line';
 import { firstRecords } from '../read/first-records';
 import type { RecordSyntax } from '../read/record-syntax';
-import { trimText } from '../text';
+import { comparable, trimText } from '../text';
 import { chooseColumns, type ChosenColumns, type DetectedTable } from './choose-columns';
 import type { Column } from './column-cells';
 import { detectEncoding } from './detect-encoding';
@@ -120,8 +120,8 @@ export function detectFormat(bytes: Buffer, options: DetectionOptions): FormatDe
   };
 }
 
-/** Delimiters without cells. */
-const blankRow = /^,+\r?$/m;
+/** Rows of empty cells one after the other, as spreadsheets write them. */
+const blankRow = /\n,+\r?\n,+\r?(?:\n|$)/;
 
 /** Whether a run can split a record; a record with too many fields may have shifted fields. */
 const isSplit = (fields: readonly string[], width: number) =>
@@ -160,6 +160,7 @@ function detectInTable(
           builtIn: builtIn?.definition,
           columns,
           prices,
+          texts: [...skus, ...[name.chosen ?? name.rivals].flat()],
           // A price of doubtful notation is left out.
           matches: matches.filter(({ column }) => column !== 'price' || !reading?.doubt),
           group,
@@ -230,7 +231,11 @@ function placeOf(
     ...(!names && { header: false, fields: width }),
     ...(quote && { quote }),
     // By the specification, a row of empty cells has no sku.
-    ...(hasBlankRows && { ignore_rows_without: columns.map(({ header }) => header) }),
+    ...(hasBlankRows && {
+      ignore_rows_without: productColumns.filter((column) =>
+        names?.some((name) => comparable(name) === column),
+      ),
+    }),
     ...(shown && { only_rows_where: shown }),
     ...(isMarked && { text_marks: 'strip' }),
     ...(reading?.separator === ',' && { decimal_separator: ',' }),

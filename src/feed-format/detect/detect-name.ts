@@ -2,6 +2,7 @@ import {
   differ,
   distinctShare,
   filledShare,
+  isAddress,
   isEmptyColumn,
   isNumber,
   shareOf,
@@ -41,7 +42,11 @@ export function chooseName(
   if (known)
     return { ...none, chosen: known, confidence: 1, reason: 'the system that wrote the file is known' };
   const free = columns.filter(({ position }) => !taken.has(position));
-  const isFilled = free.some((column) => isWordy(column) && filledShare(column) >= filledMin);
+  const mayHaveTexts = ({ meaning }: Column) =>
+    meaning === undefined || ['description', 'product_name'].includes(meaning.field);
+  const isFilled = free.some(
+    (column) => mayHaveTexts(column) && isWordy(column) && filledShare(column) >= filledMin,
+  );
   const named = free
     .filter((column) => column.meaning?.field === 'product_name' && mayBeName(column))
     .filter((column) => !isFilled || !isEmptyColumn(column))
@@ -114,4 +119,3 @@ const isAddressColumn = ({ cells }: Column) => shareOf(cells, isAddress) >= 0.5;
 
 const hasLetters = (cell: string) => /\p{L}{2}/u.test(cell);
 const hasWords = (cell: string) => /\p{L}\s|\s\p{L}|\p{Lo}{3}/u.test(cell);
-const isAddress = (cell: string) => /^(?:https?:\/\/|www\.)|\.(?:jpe?g|png|webp|gif)$/i.test(cell);

@@ -25,8 +25,6 @@ interface Candidate {
 const numbersMin = 0.7;
 /** The same for a column without a known name. */
 const numbersOnly = 0.95;
-/** Share of the prices of another column below which prices are exceptions. */
-const rareMax = 0.02;
 
 /**
  * Chooses the column of prices that customers pay. Purchase prices are never chosen or offered.
@@ -42,10 +40,7 @@ export function choosePrice(columns: readonly Column[], known?: Column): PriceCh
     const needed = rank <= Rank.plain ? 0 : numbersMin;
     return isEmptyColumn(column) || shareOf(column.cells, isNumber) > needed ? [{ column, rank }] : [];
   });
-  const fullest = Math.max(0, ...possible.map(({ column }) => column.filled));
-  const filled = possible.filter(
-    ({ column }) => !isEmptyColumn(column) && column.filled >= rareMax * fullest,
-  );
+  const filled = possible.filter(({ column }) => !isEmptyColumn(column));
   const candidates = filled.length > 0 ? filled : possible;
   const sure = candidates.filter(({ rank }) => rank <= Rank.plain);
   const best = sure

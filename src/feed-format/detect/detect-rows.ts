@@ -47,8 +47,8 @@ const negation = /(?:^|[^\p{L}])(?:not?|nicht|non|nie|не|ні)(?:$|[^\p{L}])/i
 const strengthMin = 0.8;
 
 /** Words for the state of a product, which say more than yes or no. */
-const shownState = /^(?:1|a|active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)?$/i;
-const hiddenState = /^(?:0|d|h|i|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
+const shownState = /^(?:a|active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)?$/i;
+const hiddenState = /^(?:d|h|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
 
 /** Words for shown and hidden products, by what their column says. */
 const wordsOf = {
@@ -81,9 +81,11 @@ function testOfShown({ header, meaning, cells }: Column): ((cell: string) => boo
     wordsOf[meaning.kind === 'published' || meaning.kind === 'hidden' ? meaning.kind : 'state'];
   const isShown = (cell: string) => yes.test(cell);
   const isHidden = (cell: string) => no.test(cell) || valueMeant(cell) === 'discontinued';
+  // Beside empty cells, only a word says that the others are not sold.
+  const saysWhy = cells.some((cell) => valueMeant(cell) === 'discontinued');
   const isCondition =
     cells.some((cell) => cell !== '' && isHidden(cell)) &&
-    cells.some((cell) => isShown(cell) && (cell !== '' || meaning.kind !== 'published')) &&
+    cells.some((cell) => isShown(cell) && (cell !== '' || meaning.kind === 'hidden' || saysWhy)) &&
     cells.every((cell) => isShown(cell) || isHidden(cell));
   return isCondition ? isShown : undefined;
 }

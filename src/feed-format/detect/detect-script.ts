@@ -39,6 +39,8 @@ const scripts: readonly Script[] = [
     common: 'اليمونرتبهدسك',
     commonMin: 0.55,
     misplaced: /[ةى](?=[ء-ي])|(?<![\u0621-\u06d2])[\u064b-\u0652]/g,
+    // Where ISO 8859-6 has letters.
+    foreign: /[âçèéê](?=[ء-ي])|(?<=[ء-ي])[âçèéê]/,
   },
   {
     encoding: 'windows-874',
@@ -50,7 +52,7 @@ const scripts: readonly Script[] = [
   },
 ];
 
-const lettersMin = 3;
+const lettersMin = 6;
 
 /** Minimum share of letters in words among the characters beyond ASCII. */
 const lettersShareMin = 0.8;

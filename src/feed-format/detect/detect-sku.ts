@@ -4,6 +4,7 @@ import {
   differ,
   filledShare,
   hasRowNumbers,
+  isAddress,
   isEmptyColumn,
   isKey,
   optionsOf,
@@ -132,10 +133,15 @@ function rankOf({ header, meaning }: Column): Rank | undefined {
 /** Strength of a name that means nothing but a partner's number. */
 const sureMin = 0.8;
 
-/** Tells whether two keys are equally likely: other numbers by names of the same rank, or an unsure one beside a sure one. */
-const isRival = (first: Candidate, { column, rank }: Candidate): boolean =>
-  (column === first.column || differ(column, first.column)) &&
-  (rank === first.rank || (first.rank === Rank.sure && rank === Rank.unsure));
+/** Tells whether two keys are equally likely: other numbers by names of the same rank, an unsure one beside a sure one, or an identifier beside small numbers. */
+function isRival(first: Candidate, { column, rank }: Candidate): boolean {
+  if (column !== first.column && !differ(column, first.column)) return false;
+  if (rank === first.rank || (first.rank === Rank.sure && rank === Rank.unsure)) return true;
+  // Small numbers count something.
+  return first.rank === Rank.unsure && rank === Rank.id && shareOf(first.column.cells, isSmallNumber) > 0.5;
+}
+
+const isSmallNumber = (cell: string) => /^\d{1,3}$/.test(cell);
 
 /** Of a number that repeats, another name of the same rank that repeats too is no way out. */
 const rivalsOfRepeated = (first: Candidate, candidates: readonly Candidate[]): Column[] =>
@@ -149,7 +155,7 @@ const rivalsOfRepeated = (first: Candidate, candidates: readonly Candidate[]): C
 const isRowNumber = ({ column, rank }: Candidate) =>
   rank === Rank.unsure && column.meaning?.field === 'sku' && hasRowNumbers(column);
 
-/** Tells numbers of rows whose name says no more, beside other codes. */
+/** Tells whether a column of row numbers, whose name says no more, is beside other codes. */
 const isOnlyRowNumber = ({ column }: Candidate, columns: readonly Column[]) =>
   column.meaning!.strength < numberMax && codesIn(columns).length > 0;
 
@@ -195,8 +201,10 @@ function unnamedChoice(columns: readonly Column[]): SkuChoice {
   const codes = columns[0]?.header === '' && lettered.length === 1 ? lettered : found;
   const [only] = codes;
   if (!only) return unknown;
-  // The only key is the sku, unless it is the number of the row.
-  if (codes.length === 1 && (only.header === '' || !hasRowNumbers(only)))
+  // The only key of many rows is the sku, unless it is the number of the row.
+  const mayBeNumber = only.meaning === undefined || only.meaning.field === 'option';
+  const isKeyOfMany = mayBeNumber && only.cells.length >= manyRows && !hasRowNumbers(only);
+  if (codes.length === 1 && (only.header === '' || isKeyOfMany))
     return {
       ...unknown,
       chosen: only,
@@ -206,17 +214,20 @@ function unnamedChoice(columns: readonly Column[]): SkuChoice {
   return { ...unknown, rivals: codes, doubt: 'unnamed' };
 }
 
+/** In fewer rows, other codes and options differ too. */
+const manyRows = 20;
+
 const hasLetter = (cell: string) => /\p{L}/u.test(cell);
 const isDecimal = (cell: string) => /^\d+[.,]\d+$/.test(cell);
 
 const codesIn = (columns: readonly Column[]): Column[] => {
   const codes = columns.filter(
     (column) =>
-      (column.meaning === undefined || ['option', 'other'].includes(column.meaning.field)) &&
+      (column.meaning === undefined || ['option', 'image', 'other'].includes(column.meaning.field)) &&
       filledShare(column) >= filledEnough &&
       column.cells.length > 1 &&
       isKey(column.cells) &&
-      shareOf(column.cells, (cell) => codeText.test(cell)) >= filledEnough &&
+      shareOf(column.cells, (cell) => codeText.test(cell) && !isAddress(cell)) >= filledEnough &&
       shareOf(column.cells, isDecimal) < filledEnough,
   );
   return codes.filter((code, at) => !codes.slice(0, at).some((earlier) => !differ(earlier, code)));

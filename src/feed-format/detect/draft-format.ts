@@ -13,6 +13,8 @@ interface DraftParts {
   columns: readonly Column[];
   /** The column of prices, or the candidates. */
   prices: readonly Column[];
+  /** The columns of skus and names, or the candidates. */
+  texts: readonly Column[];
   matches: readonly ColumnMatch[];
   /** Rows of a product with its name in the first one. */
   group: Group | undefined;
@@ -24,7 +26,7 @@ interface DraftParts {
 
 /** Makes the format of a file from what is known, without the columns in doubt. */
 export function draftOf(parts: DraftParts): FormatDraft {
-  const { builtIn, place, columns, prices, matches, currency } = parts;
+  const { builtIn, place, columns, prices, texts, matches, currency } = parts;
   const constant = currency && { currency };
   const cellsOf = (wanted: ProductColumn) => {
     const match = matches.find(({ column }) => column === wanted);
@@ -35,7 +37,7 @@ export function draftOf(parts: DraftParts): FormatDraft {
     .filter(({ column }) => column !== 'price')
     .flatMap(({ column }) => cellsOf(column));
   const empty = [
-    ...prices.flatMap(({ cells }) => wordsInsteadOf(cells, new Set(otherCells))),
+    ...wordsInsteadOf(prices, new Set([...otherCells, ...texts.flatMap(({ cells }) => cells)])),
     ...(noSku === undefined ? [] : [noSku]),
   ];
   if (builtIn) {
@@ -90,12 +92,14 @@ function fillDownOf({ matches, group }: DraftParts): Partial<FormatDefinition> {
 }
 
 /** Lists the words that prices are replaced by: "on request", "variable". None that another column has: it would be empty there. */
-function wordsInsteadOf(prices: readonly string[], others: ReadonlySet<string>): string[] {
-  if (!prices.some(isNumber)) return [];
+function wordsInsteadOf(prices: readonly Column[], others: ReadonlySet<string>): string[] {
   const words = new Set(
-    prices.filter(
-      (cell) => cell !== '' && !/\d/.test(cell) && cell.length <= wordCharactersMax && !others.has(cell),
-    ),
+    prices
+      .filter(({ cells }) => cells.some(isNumber))
+      .flatMap(({ cells }) => cells)
+      .filter(
+        (cell) => cell !== '' && !/\d/.test(cell) && cell.length <= wordCharactersMax && !others.has(cell),
+      ),
   );
   return words.size > nullValuesMax ? [] : [...words];
 }

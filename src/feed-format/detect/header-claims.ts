@@ -85,7 +85,7 @@ type Rule = (has: (...any: Concept[]) => boolean, reading: HeaderReading) => Hea
 /** The first rule that has a claim decides. */
 const rules: readonly Rule[] = [
   (has) => (has('handle') ? claim('handle', 0.9) : undefined),
-  (has) => (has('image') && !(has('sku', 'code') && has('thing')) ? claim('image', 0.95) : undefined),
+  (has) => (has('image') ? claim('image', 0.95) : undefined),
   (has) => (has('url') ? claim('url', 0.9) : undefined),
   (has) => (has('meta') ? claim('other', 0.9) : undefined),
   (has) =>

@@ -40,7 +40,7 @@ function read(header: string): HeaderReading {
     (word, at, all) => !isMark(word, at, all),
   );
   const languages = spokenIn(words);
-  const isPlace = words.some(({ isInBrackets, text }) => isInBrackets && /^\p{N}{3,}$/u.test(text));
+  const isPlace = isPlaceInBrackets(words);
   const chosen = words.map(({ known, isInBrackets }) => {
     const concept = conceptIn(known, languages);
     return isInBrackets && (isPlace || (concept && notInBrackets.has(concept))) ? undefined : concept;
@@ -65,28 +65,39 @@ function read(header: string): HeaderReading {
   };
 }
 
-/** In brackets, these only explain the words before them: `Number (product URL)`. */
-const notInBrackets: ReadonlySet<Concept> = new Set([
-  'url',
-  'image',
-  'minimum',
-  'date',
-  'status',
-  'position',
+/** Tells whether brackets have the name of a place with a number: `[2525 Mini Shop]`, not `(1000 pcs)`. */
+function isPlaceInBrackets(words: readonly HeaderWord[]): boolean {
+  const inside = words.filter(({ isInBrackets }) => isInBrackets);
+  const isMeasured = inside.some(({ known }) => known.some(({ concept }) => amounts.has(concept)));
+  return inside.length > 1 && !isMeasured && inside.some(({ text }) => /^\p{N}{3,}$/u.test(text));
+}
+
+const amounts: ReadonlySet<Concept> = new Set([
+  'measure',
+  'weight',
+  'unit',
+  'quantity',
   'order',
+  'currency',
+  'money',
 ]);
+
+/** In brackets, these only explain the words before them: `Number (product URL)`. */
+const notInBrackets: ReadonlySet<Concept> = new Set(['url']);
 
 /** Units of sizes: `15 ml`. */
 const measures: ReadonlySet<Concept | undefined> = new Set(['measure', 'weight', 'unit']);
 
 /** A number, or the letter of one of several columns: `Price 2`, `Price B`. */
-const isNumber = ({ text, known }: HeaderWord) =>
-  /^\p{N}+$/u.test(text) || (known.length === 0 && /^[a-e]$/.test(text));
+const isNumber = (word: HeaderWord) => /^\p{N}+$/u.test(word.text) || isLetter(word);
+const isLetter = ({ text, known }: HeaderWord) => known.length === 0 && /^[a-e]$/.test(text);
 const isUnknown = (word: HeaderWord) => word.known.length === 0 && !isNumber(word);
 
 function shareOf(word: HeaderWord): number {
   if (word.known.length > 0) return word.isSimilar ? 0.97 : 1;
-  return isNumber(word) && !word.isInBrackets ? 0.88 : 1;
+  if (!isNumber(word) || word.isInBrackets) return 1;
+  // Of several prices, a letter alone does not show the one that customers pay.
+  return isLetter(word) ? 0.8 : 0.88;
 }
 
 /** Words that name a thing of any kind: an unknown word beside them says whose. */

@@ -117,6 +117,7 @@ describe('detectEncoding', () => {
     ['iso-8859-2', 'sku;nazwa\n1;żółty namiot\n2;świeca pachnąca\n'],
     ['windows-1254', 'sku;isim\n1;yeşil çadır\n2;küçük ışık\n'],
     ['windows-1251', 'sku;название\n1;палатка двухместная\n'],
+    ['windows-1251', 'A,Пень\nB,Зубной нет\nC,Пенный бубен\n'],
     ['shift_jis', '商品コード,商品名\n1,二人用テント\n'],
     ['euc-jp', '商品コード,商品名\n1,二人用テント\n'],
     ['euc-kr', '상품코드,상품명\n1,이인용 텐트\n'],
@@ -146,6 +147,11 @@ describe('detectEncoding', () => {
     [
       'Arabic of ISO 8859-6, which no format reads',
       encode('الرمز;الاسم\n1;خيمة لشخصين\n2;كيس نوم\n', 'iso-8859-6'),
+      null,
+    ],
+    [
+      'Arabic of ISO 8859-6 with few letters of its own',
+      encode('رمز;اسم\n1;حليب طازج\n2;شاي أسود\n3;سمك\n', 'iso-8859-6'),
       null,
     ],
     ['broken UTF-8 of Thai', brokenUtf8('รหัสสินค้า;ชื่อสินค้า\n1;เต็นท์สองคน\n'), null],

@@ -16,17 +16,14 @@ describe('detectFormat chooses', () => {
     ['name,Article number,Item number', ['a,S1,I1', 'b,S1,I2'], [], 'Item number'],
     ['ID,Reference,Title', ['1,A-1,a', '2,A-2,b'], [], 'Reference'],
     ['id,name,reference', ['1,a,7.70211E+12', '2,b,7.70211E+12', '3,c,7.70211E+12'], [], 'id'],
-    ['Sl.No,Material,Title', ['1,A-1,a', '2,A-2,b', '3,A-3,c'], [], 'Material'],
+    ['Sl.No,Material,Title', ['1,A-1,a', '2,A-2,b', '3,A-3,c'], ['sku unnamed_column'], undefined],
     ['#,Title', ['1,a', '2,b', '3,c'], ['sku unnamed_column'], undefined],
     ['cod_fabrica,cod_venta,Title', ['23,B1,a', '23,B2,b', '24,B3,c'], [], 'cod_venta'],
     ['商品管理番号（商品URL）,RAC番号,商品名', ['A1,,a', 'A2,,b', 'A3,,c'], [], '商品管理番号（商品URL）'],
     ['Identificador de URL;Nombre', ['mesa-a;a', 'mesa-b;b'], [], 'Identificador de URL'],
-    [
-      'CODICE ARTICOLO E IMMAGINE PRODOTTO;Titolo',
-      ['A1;a', 'A2;b'],
-      [],
-      'CODICE ARTICOLO E IMMAGINE PRODOTTO',
-    ],
+    ['CODICE ARTICOLO E IMMAGINE PRODOTTO;Titolo', ['A1;a', 'A2;b'], ['sku unnamed_column'], undefined],
+    ['ID,Number,Title', ['5001,17,a', '5002,19,b'], ['sku several_columns'], undefined],
+    ['Product name,Size,Brand', ['Red shoe,40,A', 'Blue shoe,41,A'], ['sku unnamed_column'], undefined],
     ['retail_sku,sku,Title', ['1,S1,a', '2,S2,b'], [], 'sku'],
     ['Title,parent_sku,SKU code', ['a,P,A', 'b,P,B'], [], 'SKU code'],
     ['Title,EAN', ['a,4006381333931', 'b,4006381333948'], [], 'EAN'],
@@ -108,8 +105,11 @@ describe('detectFormat takes for the sku', () => {
 });
 
 describe('detectFormat takes for the sku a column without a known name', () => {
-  it('if only its cells differ in all rows', () => {
-    expect(definitionOf('Model,Title', 'M-1,a', 'M-2,b').columns.sku).toEqual({ from: ['Model'] });
+  it('if only its cells differ in all of many rows, whatever number the rows have', () => {
+    const rows = Array.from({ length: 20 }, (_, at) => `${at + 1},M-${at},Tent ${at}`);
+
+    expect(definitionOf('Sl.No,Model,Title', ...rows).columns.sku).toEqual({ from: ['Model'] });
+    expect(doubtsOf('Sl.No,Model,Title', ...rows.slice(0, -1)).about).toEqual(['sku unnamed_column']);
   });
 
   it('as a choice beside a number that repeats', () => {

@@ -118,7 +118,8 @@ describe('records', () => {
 
     expect(records.length).toBe(200_000);
     expect(records[199_999]).toEqual(['199999', ' "x', 'y']);
-    expect(performance.now() - startedAt).toBeLessThan(5_000);
+    // Quadratic time takes minutes.
+    expect(performance.now() - startedAt).toBeLessThan(30_000);
   });
 
   it('may be as large as a record before the quote counts as a character, in chunks of any size', () => {
