@@ -68,6 +68,9 @@ function meaningIn(named: HeaderMeaning | undefined, cells: readonly string[]): 
   return { field: 'sku', strength: 0.7, reason: `${named.reason}, and its cells are numbers` };
 }
 
+/** What programs write for a missing value. */
+export const isMissing = (cell: string) => /^(?:\\n|null|none|nan?|n\/a|#n\/a|-+)$/i.test(cell);
+
 /** An address, or the name of an image. */
 export const isAddress = (cell: string) => /^(?:https?:\/\/|www\.)|\.(?:jpe?g|png|webp|gif)$/i.test(cell);
 

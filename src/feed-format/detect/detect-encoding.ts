@@ -241,6 +241,7 @@ const charactersMax = 5_000;
 function likelihood(text: string, { letters: alphabets, typicalMin }: Languages): number {
   const beyond = [...text.matchAll(/[^\p{ASCII}]/gu)].slice(0, charactersMax);
   if (beyond.length === 0) return 0;
+  const characters = beyond.map(([character]) => character.toLowerCase());
   const isLetter = (at: number) => /\p{L}/u.test(text[at] ?? '');
   const scores = alphabets.map((alphabet) => {
     let sum = 0;
@@ -252,7 +253,7 @@ function likelihood(text: string, { letters: alphabets, typicalMin }: Languages)
       else if (/\p{L}/u.test(character)) sum += 0.2;
       else sum -= /\p{Cc}/u.test(character) ? 2 : 0.5;
     }
-    const weight = isTypical(beyond.join(''), alphabet, typicalMin) ? 1 : 0.5;
+    const weight = isTypical(characters, alphabet, typicalMin) ? 1 : 0.5;
     return (weight * sum) / beyond.length;
   });
   return Math.max(...scores);
@@ -261,11 +262,11 @@ function likelihood(text: string, { letters: alphabets, typicalMin }: Languages)
 /** Minimum share of the typical letters of a language among those beyond ASCII. */
 const typicalShareMin = 0.1;
 
-/** Tells whether characters beyond ASCII include enough typical letters, if the language has some. */
-function isTypical(characters: string, alphabet: string, typicalMin = 0): boolean {
+/** Tells whether small letters beyond ASCII include enough typical letters, if the language has some. */
+function isTypical(characters: readonly string[], alphabet: string, typicalMin = 0): boolean {
   const [typical = '', others] = alphabet.split(' ');
   if (others === undefined) return true;
-  const found = [...characters.toLowerCase()].filter((each) => typical.includes(each)).length;
+  const found = characters.filter((each) => typical.includes(each)).length;
   return found >= Math.max(typicalMin, Math.floor(characters.length * typicalShareMin));
 }
 

@@ -1,5 +1,5 @@
 import { currencyInHeader } from '../currency';
-import { hasRowNumbers, isEmptyColumn, isNumber, shareOf, type Column } from './column-cells';
+import { hasRowNumbers, isEmptyColumn, isMissing, isNumber, shareOf, type Column } from './column-cells';
 
 /** The column of prices, or several if the file does not show which. */
 export interface PriceChoice {
@@ -107,13 +107,10 @@ const hasDecimals = (cell: string) => /^\D*\d+[.,]\d{1,4}\D*$/.test(cell);
 /** A number that identifies something. */
 const isIdentifier = (cell: string) => /^(?:0\d+|\d{7,})$/.test(cell);
 
-/** What programs write for a missing value. */
-const missing = /^(?:\\n|null|none|nan|n\/?a|#n\/a|-+)$/i;
-
 /** Tells numbers that may be prices: not a counter, a trade item number or a constant. */
 function isUnnamedPrice(column: Column): boolean {
   const { meaning, cells } = column;
-  const filled = cells.filter((cell) => !missing.test(cell));
+  const filled = cells.filter((cell) => !isMissing(cell));
   if (meaning !== undefined || shareOf(filled, isNumber) < numbersOnly) return false;
   if (shareOf(cells, isIdentifier) > 0.5 || hasRowNumbers(column)) return false;
   return cells.length < 3 || new Set(cells).size > 1;

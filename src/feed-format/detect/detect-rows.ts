@@ -37,27 +37,27 @@ function isKeyWithin({ cells }: Column, sku: Column): boolean {
   return new Set(keys).size === keys.length;
 }
 
-const shown =
-  /^(?:1|true|yes|y|ja|j|si|sí|sì|oui|tak|да|так|active|published|visible|aktiv|actif|activo|attivo)?$/i;
-const hidden = /^'?(?:0|-1|false|no|n|nein|non|nie|нет|ні|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
+const yes = /^(?:1|true|yes|y|ja|j|si|sí|sì|oui|tak|да|так|evet)$/i;
+const no = /^'?(?:0|-1|false|no|n|nein|non|nie|нет|ні|hayır)$/i;
+const shown = /^(?:active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)$/i;
+const hidden = /^(?:draft|archived|hidden|inactive|inaktiv|disabled)$/i;
 
 const negation = /(?:^|[^\p{L}])(?:not?|nicht|non|nie|не|ні)(?:$|[^\p{L}])/iu;
 
 /** Strength of a name without unknown words, which could say where a product is shown. */
 const strengthMin = 0.8;
 
-/** Words for the state of a product, which say more than yes or no. */
-const shownState = /^(?:a|active|published|visible|aktiv|actif|activo|attivo|aktif|активен|активный)?$/i;
-const hiddenState = /^(?:d|h|draft|archived|hidden|inactive|inaktiv|disabled)$/i;
-
-/** Words for shown and hidden products, by what their column says. */
-const wordsOf = {
-  published: [shown, hidden],
-  hidden: [
-    /^(?:0|false|no|n|nein|non|nie|нет|ні|hayır)?$/i,
-    /^(?:1|true|yes|y|ja|j|si|sí|sì|oui|tak|да|так|evet)$/i,
+/** Cells of shown and of hidden products, by what their column says. Those of a state are words, and the letters of CS-Cart. */
+const cellsOf = {
+  published: [
+    [yes, shown],
+    [no, hidden],
   ],
-  state: [shownState, hiddenState],
+  hidden: [[no], [yes]],
+  state: [
+    [shown, /^a$/i],
+    [hidden, /^[dh]$/i],
+  ],
 } as const;
 
 /** Finds the condition that leaves out products that their shop does not show, or does not sell. */
@@ -77,15 +77,16 @@ export function conditionOfShown(columns: readonly Column[]): FormatDefinition['
 function testOfShown({ header, meaning, cells }: Column): ((cell: string) => boolean) | undefined {
   if (meaning?.field !== 'status' || meaning.strength < strengthMin || negation.test(header))
     return undefined;
-  const [yes, no] =
-    wordsOf[meaning.kind === 'published' || meaning.kind === 'hidden' ? meaning.kind : 'state'];
-  const isShown = (cell: string) => yes.test(cell);
-  const isHidden = (cell: string) => no.test(cell) || valueMeant(cell) === 'discontinued';
+  const { kind } = meaning;
+  const [ofShown, ofHidden] = cellsOf[kind === 'published' || kind === 'hidden' ? kind : 'state'];
+  const isShown = (cell: string) => cell === '' || ofShown.some((words) => words.test(cell));
+  const isHidden = (cell: string) =>
+    ofHidden.some((words) => words.test(cell)) || valueMeant(cell) === 'discontinued';
   // Beside empty cells, only a word says that the others are not sold.
   const saysWhy = cells.some((cell) => valueMeant(cell) === 'discontinued');
   const isCondition =
-    cells.some((cell) => cell !== '' && isHidden(cell)) &&
-    cells.some((cell) => isShown(cell) && (cell !== '' || meaning.kind === 'hidden' || saysWhy)) &&
+    cells.some(isHidden) &&
+    cells.some((cell) => isShown(cell) && (cell !== '' || kind === 'hidden' || saysWhy)) &&
     cells.every((cell) => isShown(cell) || isHidden(cell));
   return isCondition ? isShown : undefined;
 }

@@ -7,6 +7,7 @@ import {
   isAddress,
   isEmptyColumn,
   isKey,
+  isMissing,
   optionsOf,
   shareOf,
   type Column,
@@ -233,13 +234,14 @@ const codesIn = (columns: readonly Column[]): Column[] => {
   return codes.filter((code, at) => !codes.slice(0, at).some((earlier) => !differ(earlier, code)));
 };
 
-/** Several words, signs, or a word for nothing. */
-const noSku = /^(?:[^\d\s]+(?:\s[^\d\s]+)+|[^\p{L}\p{N}]{1,3}|n\/a|na|nan|none|null)$/iu;
+/** Several words, or signs. */
+const noSku = /^(?:[^\d\s]+(?:\s[^\d\s]+)+|[^\p{L}\p{N}]{1,3})$/u;
 
 /** Finds the words that stand for a missing sku, such as "no barcode": the same text without digits in several rows. */
 export function wordInsteadOfSku(cells: readonly string[]): string | undefined {
   const counts = new Map<string, number>();
-  for (const cell of cells) if (noSku.test(cell)) counts.set(cell, (counts.get(cell) ?? 0) + 1);
+  for (const cell of cells)
+    if (noSku.test(cell) || isMissing(cell)) counts.set(cell, (counts.get(cell) ?? 0) + 1);
   const [word, count] = [...counts].reduce((one, other) => (other[1] > one[1] ? other : one), ['', 0]);
   return count >= wordRowsMin && !isKey(cells) && isKey(cells.filter((cell) => cell !== word))
     ? word

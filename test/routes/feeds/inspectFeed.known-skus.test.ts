@@ -70,6 +70,14 @@ describe('POST /feeds/inspect, with the catalog of the partner', () => {
     ]);
   });
 
+  it('asks about them for an update as well, which skips their rows', async () => {
+    const csv = fileOf(12, () => 'x');
+    const [doubt] = (await inspect(csv, 'Large', { mode: 'update' })).doubts;
+
+    expect(doubt.message).toMatch(/^None of the 12 skus .+: an update skips their rows\.$/);
+    expect(doubt.choices.at(-1)).toMatchObject({ label: 'Skip these rows', changes: {} });
+  });
+
   it.each([
     ['fewer than ten skus', 9, 'Large'],
     ['a small catalog', 12, 'Small'],
