@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { ReadDefinition } from '../../feed-format/format-definition';
-import { encodingName, FileDecoder, UndecodableText } from '../../feed-format/read/decode-text';
-import { strictFormat } from '../../feed-format/built-in-formats';
-import { readHeader, type NamedHeader } from '../../feed-format/read/header';
-import { headerRowBytes } from '../../feed-format/read/header-names';
-import type { LoadMode } from '../../feed-format/load-options';
-import { trimText } from '../../feed-format/text';
-import { isGzipName, MalformedGzip, unpack } from '../../feed-format/read/unpack';
+import type { ReadDefinition } from '../format-definition';
+import { encodingName, FileDecoder, UndecodableText } from './decode-text';
+import { strictFormat } from '../built-in-formats';
+import { readHeader, type NamedHeader } from './header';
+import { headerRowBytes } from './header-names';
+import type { LoadMode } from '../load-options';
+import { trimText } from '../text';
+import { isGzipName, MalformedGzip, unpack } from './unpack';
 import {
   emptyFile,
   fileTooLarge,
