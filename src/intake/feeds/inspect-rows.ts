@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { clean } from '../../feed-format/clean-cell';
 import { RecordExtractor, type RecordPlace } from '../../feed-format/read/extract';
-import { headerIssues, moneyIssues } from '../../runs/etl/header-issues';
-import { stagedIssue } from '../../runs/etl/reject-staged';
+import { headerIssues, moneyIssues } from '../../feed-format/check/header-issues';
+import { rejectedRowIssue } from '../../feed-format/check/rejected-row';
 import { keepLastRow } from '../../runs/etl/repeated-skus';
 import { RowIssueLog, type RowIssue, type RowIssueCount } from '../../feed-format/rows/row-issues';
 import {
@@ -120,7 +120,7 @@ async function transformRows(
     for (const issue of moneyIssues(headerPlace, header, mode, seen)) log.add(issue);
   const columnNumber = (header.positions.sku ?? 0) + 1;
   for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
-    log.add(stagedIssue('duplicate_sku', place, sku, columnNumber));
+    log.add(rejectedRowIssue('duplicate_sku', place, sku, columnNumber));
   }
   return {
     rowCount,

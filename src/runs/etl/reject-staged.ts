@@ -1,32 +1,15 @@
 import type { Knex } from 'knex';
 import { queryRows } from '../../base/db/database';
 import { sql, type Sql } from '../../base/db/sql';
-import type { RecordPlace } from '../../feed-format/read/extract';
+import { fieldAtFault, rejectedRowIssue, type RowRejection } from '../../feed-format/check/rejected-row';
 import {
   issueFirstRows,
   issueValueCharacters,
-  rowIssue,
   type FirstRow,
   type RowIssue,
 } from '../../feed-format/rows/row-issues';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
-
-/** Reason for which a valid row is rejected: its sku, or the lack of a name. */
-type StagedFault = 'duplicate_sku' | 'unknown_sku' | 'missing_required';
-
-const fieldOf = (code: StagedFault) => (code === 'missing_required' ? 'product_name' : 'sku');
-
-/** Reports a valid row that is rejected. @param columnNumber - position of the column at fault in the file, from 1 */
-export function stagedIssue(
-  code: StagedFault,
-  place: RecordPlace,
-  sku: string,
-  columnNumber: number | null,
-): RowIssue {
-  const field = fieldOf(code);
-  return rowIssue(place, sku, { code, field, columnNumber, value: field === 'sku' ? sku : null });
-}
 
 /** Staged rows for which `condition` is true, joined with a row of `table`. */
 interface SelectedRows {
@@ -64,12 +47,12 @@ export async function rejectStaged(
   trx: Knex.Transaction,
   { positions }: Pick<StagedFeed, 'positions'>,
   { issues }: Pick<RunStats, 'issues'>,
-  reason: StagedFault,
+  reason: RowRejection,
   selected: SelectedRows,
 ): Promise<number> {
   const anyPlace = { line: 0, lastLine: 0, row: 0 };
-  const position = positions[fieldOf(reason)];
-  const issue = stagedIssue(reason, anyPlace, '', position === undefined ? null : position + 1);
+  const position = positions[fieldAtFault(reason)];
+  const issue = rejectedRowIssue(reason, anyPlace, '', position === undefined ? null : position + 1);
   const rows = await queryRows<FirstRow & { count: number }>(trx, rejectSql(selected, issue));
   const count = rows[0]?.count ?? 0;
   issues.count(reason, count, rows);

@@ -4,7 +4,7 @@ import { beginTransaction } from '../../base/db/transaction';
 import { getFeedToRun } from '../queue/claims.repository';
 import type { ObjectStore } from '../../base/storage/object-store';
 import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
-import { stagedIssue } from '../etl/reject-staged';
+import { rejectedRowIssue } from '../../feed-format/check/rejected-row';
 import { reportColumns } from '../../feed-format/report-columns';
 import { recordText, type WrittenSyntax } from '../../feed-format/write/record-text';
 import { blankPreamble, inEncodingOf, positionNames, withFilledCells, writtenSyntaxOf } from './rejects-file';
@@ -100,10 +100,10 @@ async function* readRejects(
       const { values, issues = [] } = transformRecord(record, header, mode);
       const errors = issues.filter(({ severity }) => severity === 'error');
       if (values && superseded.has(record.row)) {
-        errors.push(stagedIssue('duplicate_sku', record, values.sku, null));
+        errors.push(rejectedRowIssue('duplicate_sku', record, values.sku, null));
       } else if (values && unknown.has(record.row)) {
         const code = mode === 'update' ? 'unknown_sku' : 'missing_required';
-        errors.push(stagedIssue(code, record, values.sku, null));
+        errors.push(rejectedRowIssue(code, record, values.sku, null));
       }
       if (errors.length === 0) return null;
       const cells = [String(record.line), joined(errors, 'code'), joined(errors, 'message')];

@@ -1,17 +1,15 @@
-import type { Database } from '../../base/db/database';
-import type { FeedToRun } from './raw-file';
 import { formatId } from '../../base/ids';
-import { productColumns, type ProductColumn } from '../../feed-format/columns';
-import type { LoadMode } from '../../feed-format/load-options';
-import type { RecordPlace } from '../../feed-format/read/extract';
-import type { FeedHeader } from '../../feed-format/read/header';
-import { isAsSpecified } from '../../feed-format/format-definition';
-import { type FormatReading } from '../../feed-format/read/format-reading';
-import { hasOurNames } from '../../feed-format/read/resolve-format';
-import { headerNames } from '../../feed-format/read/header-names';
-import { isReportColumn } from '../../feed-format/report-columns';
-import { rowIssue, type RowIssue } from '../../feed-format/rows/row-issues';
-import { unmappedColumns } from '../../feed-format/detect/unmapped-headers';
+import { productColumns, type ProductColumn } from '../columns';
+import type { LoadMode } from '../load-options';
+import type { RecordPlace } from '../read/extract';
+import type { FeedHeader } from '../read/header';
+import { isAsSpecified } from '../format-definition';
+import { type FormatReading } from '../read/format-reading';
+import { hasOurNames } from '../read/resolve-format';
+import { headerNames } from '../read/header-names';
+import { isReportColumn } from '../report-columns';
+import { rowIssue, type RowIssue } from '../rows/row-issues';
+import { unmappedColumns } from '../detect/unmapped-headers';
 
 interface HeaderIssueOptions {
   mode: LoadMode;
@@ -86,17 +84,4 @@ export function* moneyIssues(
     const columnNumber = numberOf(positions.currency);
     yield rowIssue(place, null, { code: 'no_currency', field: 'currency', columnNumber });
   }
-}
-
-/** Finds the partner's newest loaded feed that was uploaded after this one. */
-export async function findNewerLoadedFeed(
-  db: Database,
-  { feedId, partnerId }: Pick<FeedToRun, 'feedId' | 'partnerId'>,
-): Promise<number | undefined> {
-  const newest = await db('feeds')
-    .where({ partner_id: partnerId, status: 'processed' })
-    .andWhere('feed_id', '>', feedId)
-    .max<{ feed_id: number | null }>('feed_id as feed_id')
-    .first();
-  return newest?.feed_id ?? undefined;
 }
