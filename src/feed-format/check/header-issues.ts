@@ -11,7 +11,7 @@ import { isReportColumn } from '../report-columns';
 import { rowIssue, type RowIssue } from '../rows/row-issues';
 import { unmappedColumns } from '../detect/unmapped-headers';
 
-interface HeaderIssueOptions {
+export interface HeaderIssueOptions {
   mode: LoadMode;
   /** A feed of the partner that was uploaded later and is loaded already. */
   newerFeedId?: number;

@@ -5,16 +5,17 @@ import { from as copyFrom } from 'pg-copy-streams';
 import type { ObjectStore } from '../../base/storage/object-store';
 import type { FeedRecord, RecordPlace } from '../../feed-format/read/extract';
 import { productColumns } from '../../feed-format/columns';
+import type { OpenFile } from '../../feed-format/read/open-file';
 import type { FeedHeader } from '../../feed-format/read/header';
-import { headerIssues, moneyIssues, reportsMoney } from '../../feed-format/check/header-issues';
+import { reportsMoney } from '../../feed-format/check/header-issues';
+import { findAtEnd, findInHeader, findInRow } from '../../feed-format/check/row-findings';
 import { findNewerLoadedFeed } from './newer-feed';
 import type { PartnerDigests } from './unchanged/partner-digests';
-import { openRawFile, type FeedToRun, type OpenFeed } from './raw-file';
+import { openRawFile, type FeedToRun } from './raw-file';
 import type { RunStats } from './run-stats';
 import { TextBatch } from './text-batch';
 import {
   hasCurrency,
-  hasOwnValue,
   hasPrice,
   namedSkus,
   transformRecord,
@@ -67,7 +68,7 @@ export async function copyRows(
 
 async function copyRecords(
   trx: Knex.Transaction,
-  { header, records }: OpenFeed,
+  { header, records }: OpenFile,
   { feed, digests }: RowSource,
   target: CopyTarget,
   stats: RunStats,
@@ -91,9 +92,7 @@ async function copyRecords(
   };
   const rows = records<Buffer>(
     (place, text) => {
-      stats.headerPlace = place;
-      for (const issue of headerIssues(place, text, header, { mode: feed.mode, newerFeedId }))
-        stats.issues.add(issue);
+      findInHeader(stats, place, text, header, { mode: feed.mode, newerFeedId });
       return null;
     },
     (record) => {
@@ -104,14 +103,13 @@ async function copyRecords(
         stats.hasCurrencies ||= countsCurrencies && hasCurrency(record, header);
         return addNames(record);
       }
-      const { values, issues } = transformRecord(record, header, feed.mode);
-      if (issues) for (const issue of issues) stats.issues.add(issue);
+      const outcome = transformRecord(record, header, feed.mode);
+      findInRow(stats, outcome);
+      const { values, issues } = outcome;
       if (!values) {
         stats.rejected++;
         return addNames(record);
       }
-      stats.hasPrices ||= hasOwnValue(values, 'price');
-      stats.hasCurrencies ||= hasOwnValue(values, 'currency');
       const superseded = known?.markStaged(values.sku, issues === undefined && !fillsDown);
       if (known?.hasRepeatedSku && !target.allowsRepeatedSkus) throw new RepeatedSku();
       stats.copied++;
@@ -127,9 +125,7 @@ async function copyRecords(
   );
   async function* batches(): AsyncGenerator<Buffer> {
     yield* rows;
-    const { copied, unchanged, hasPrices, hasCurrencies } = stats;
-    const seen = { hasRows: copied + unchanged > 0, hasPrices, hasCurrencies };
-    for (const issue of moneyIssues(stats.headerPlace, header, feed.mode, seen)) stats.issues.add(issue);
+    findAtEnd(stats, header, feed.mode, stats.copied + stats.unchanged > 0);
     await target.onRead?.();
     yield batch.flush();
   }

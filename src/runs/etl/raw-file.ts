@@ -1,16 +1,9 @@
 import { createHash } from 'node:crypto';
 import { addAbortSignal } from 'node:stream';
 import { strictFormat } from '../../feed-format/built-in-formats';
-import type { Encoding, FormatDefinition, ReadDefinition } from '../../feed-format/format-definition';
+import type { FormatDefinition } from '../../feed-format/format-definition';
 import type { LoadOptions } from '../../feed-format/load-options';
-import { ByteWindow } from '../../feed-format/read/byte-window';
-import { FileDecoder, UndecodableText } from '../../feed-format/read/decode-text';
-import { RecordExtractor, type ExtractedRecord, type RecordPlace } from '../../feed-format/read/extract';
-import { readHeader, type FeedHeader } from '../../feed-format/read/header';
-import { headerRowBytes } from '../../feed-format/read/header-names';
-import { UnclosedQuote } from '../../feed-format/read/scan-record';
-import { MalformedGzip, unpack } from '../../feed-format/read/unpack';
-import { startingWith } from '../../base/starting-with';
+import { BrokenFile, openFile, type OpenFile } from '../../feed-format/read/open-file';
 import { StorageError, type ObjectStore } from '../../base/storage/object-store';
 import { FeedFailure } from './run-result';
 
@@ -32,24 +25,6 @@ export interface FeedToRun extends LoadOptions {
   format: FormatDefinition | null;
 }
 
-/** An open raw file. */
-export interface OpenFeed {
-  header: FeedHeader;
-  /** Encoding of the file, and whether a rejects file in it begins with a byte order mark. */
-  encoding: { name: Encoding; hasMark: boolean };
-  /**
-   * Reads the file once, and yields the non-null results of the callbacks.
-   * @param onHeader - called before the first record, with the place and the raw text of the header; never without a header row
-   * @throws FeedFailure where the file is structurally broken, cannot be read, or is not the uploaded one
-   */
-  records: <T>(
-    onHeader: (place: RecordPlace, text: string) => T | null,
-    onRecord: (record: ExtractedRecord) => T | null,
-  ) => AsyncGenerator<T>;
-  /** Closes the file. Call it in any case. */
-  close: () => Promise<unknown>;
-}
-
 /** Raw file as recorded at its upload. */
 export type RawFile = Pick<FeedToRun, 'objectKey' | 'sizeBytes' | 'sha256' | 'mode' | 'format'>;
 
@@ -63,76 +38,48 @@ interface OpenOptions {
 }
 
 /**
- * Opens the raw file of a feed.
+ * Opens the raw file of a feed. Its records throw FeedFailure too: the file is broken, cannot be read, or is not the uploaded one.
  * @throws FeedFailure when it is missing, cannot be read, or has no acceptable header
  */
 export async function openRawFile(
   objectStore: ObjectStore,
   file: RawFile,
   { signal, progress = { bytesRead: 0 }, keepsBytes = false }: OpenOptions = {},
-): Promise<OpenFeed> {
-  const definition: ReadDefinition = file.format ?? strictFormat;
+): Promise<OpenFile> {
+  const definition = file.format ?? strictFormat;
   const bytes = new VerifiedBytes(readRawFile(objectStore, file.objectKey, signal), file, progress);
-  const decoder = new FileDecoder(definition);
-  const window = keepsBytes ? new ByteWindow() : undefined;
-  const unpacked = definition.strict ? bytes.content : unpack(bytes.content);
-  const text = decoded(bytes, unpacked, decoder, window);
-  const close = async () => {
-    for (const stage of [text, unpacked, bytes.content]) await stage.return(undefined);
-  };
   try {
-    const prefix = await readPrefix(text);
-    const found = readHeader(prefix, definition, file.mode);
-    if ('problem' in found) throw new FeedFailure(found.problem);
-    const { names: _, ...header } = found;
+    const opened = await openFile(bytes.content, { definition, mode: file.mode, keepsBytes });
     return {
-      header,
-      encoding: { name: decoder.encoding, hasMark: decoder.hasMark && !definition.strict },
+      ...opened,
       async *records(onHeader, onRecord) {
-        const extractor = new RecordExtractor(header, onHeader, onRecord, {
-          offsets: decoder.offsets,
-          window,
-        });
         try {
-          yield* extractor.read(startingWith(prefix, text));
+          yield* opened.records(onHeader, onRecord);
         } catch (error) {
-          if (!(error instanceof UnclosedQuote)) throw error;
-          throw new FeedFailure(error.message, false, error);
+          throw await failureOf(error, bytes);
         }
       },
-      close,
+      async close() {
+        await opened.close();
+        await bytes.content.return(undefined);
+      },
     };
   } catch (error) {
-    await close();
-    throw error;
+    const failure = await failureOf(error, bytes);
+    await bytes.content.return(undefined);
+    throw failure;
   }
 }
 
-/**
- * Decodes a file that its upload has checked. A file that is no text is most likely another one: it is read to its end to tell.
- * @param bytes - the file as it is stored
- * @param unpacked - the same, unpacked
- * @throws FeedFailure
- */
-async function* decoded(
-  bytes: VerifiedBytes,
-  unpacked: AsyncGenerator<Buffer, undefined>,
-  decoder: FileDecoder,
-  window: ByteWindow | undefined,
-): AsyncGenerator<Buffer, undefined> {
+/** Returns the failure of a broken file. One that is no text is most likely another file: it is read to its end to tell. */
+async function failureOf(error: unknown, bytes: VerifiedBytes): Promise<unknown> {
+  if (!(error instanceof BrokenFile)) return error;
+  if (!error.isNoText) return new FeedFailure(error.message, false, error.cause);
   try {
-    // No `for await`: it would close the file on an error.
-    for (let next = await unpacked.next(); !next.done; next = await unpacked.next()) {
-      window?.append(next.value);
-      const text = decoder.write(next.value);
-      if (text.length > 0) yield text;
-    }
-    const rest = decoder.end();
-    if (rest.length > 0) yield rest;
-  } catch (error) {
-    if (!(error instanceof UndecodableText || error instanceof MalformedGzip)) throw error;
     for await (const _ of bytes.content);
-    throw bytes.failure ?? new FeedFailure(error.message, false, error);
+    return bytes.failure ?? new FeedFailure(error.message, false, error.cause);
+  } catch (failure) {
+    return failure;
   }
 }
 
@@ -193,15 +140,4 @@ async function* readRawFile(
       error,
     );
   }
-}
-
-/** Reads the beginning of a text, which contains the header row if that is not too long. */
-async function readPrefix(text: AsyncGenerator<Buffer, undefined>): Promise<Buffer> {
-  let prefix: Buffer = Buffer.alloc(0);
-  while (prefix.length <= headerRowBytes) {
-    const next = await text.next();
-    if (next.done) break;
-    prefix = Buffer.concat([prefix, next.value]);
-  }
-  return prefix;
 }

@@ -1,5 +1,5 @@
 import type { Delimiter } from '../../feed-format/delimiter';
-import type { RecordPlace } from '../../feed-format/read/extract';
+import { beginningOfFile, type RowFindings } from '../../feed-format/check/row-findings';
 import { RowIssueLog } from '../../feed-format/rows/row-issues';
 
 /** Phase of a run. A feed that has to be staged again returns to `reading`. */
@@ -9,7 +9,7 @@ export type RunPhase = 'reading' | 'comparing' | 'loading';
 const unreadableLinesMax = 100;
 
 /** Counts the rows of a run, and measures its progress. */
-export class RunStats {
+export class RunStats implements RowFindings {
   phase: RunPhase = 'reading';
   /** Bytes of the raw file. */
   bytesRead = 0;
@@ -30,11 +30,9 @@ export class RunStats {
   unreadable = 0;
   /** First lines of the unreadable rows. */
   unreadableLines: number[] = [];
-  /** Place of the header; without one, the beginning of the file. */
-  headerPlace: RecordPlace = { line: 1, lastLine: 1, row: 0 };
+  headerPlace = beginningOfFile();
   /** Prices of active products that the compared rows change; `jumped`: to at least five times or at most a fifth. */
   prices = { changed: 0, jumped: 0 };
-  /** Whether a valid row has a price. */
   hasPrices = false;
   /** Whether a valid row has a currency. Unknown for rows unchanged by their digest where `moneyIssues` reports nothing. */
   hasCurrencies = false;

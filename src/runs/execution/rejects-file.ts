@@ -1,5 +1,5 @@
 import { encode } from 'iconv-lite';
-import type { OpenFeed } from '../etl/raw-file';
+import type { OpenFile } from '../../feed-format/read/open-file';
 import { markCharacter } from '../../feed-format/read/byte-order-mark';
 import type { FeedRecord } from '../../feed-format/read/extract';
 import type { FeedHeader } from '../../feed-format/read/header';
@@ -12,7 +12,7 @@ import { recordText, type WrittenSyntax } from '../../feed-format/write/record-t
  */
 
 /** Returns the lines before the header row, all blank. */
-export function blankPreamble({ header: { reading } }: OpenFeed): string {
+export function blankPreamble({ header: { reading } }: OpenFile): string {
   return '\n'.repeat(reading.format.definition.skip_lines ?? 0);
 }
 
@@ -29,7 +29,7 @@ export const writtenSyntaxOf = ({ delimiter, reading }: FeedHeader): WrittenSynt
 
 /** Returns the record as UTF-8 with the cells that were filled from above; its original bytes if there are none. */
 export function withFilledCells(
-  { header }: OpenFeed,
+  { header }: OpenFile,
   record: FeedRecord & { readonly bytes: Buffer },
 ): Buffer {
   const filled = record.misquoted ? [] : header.reading.filledCells();
@@ -41,7 +41,7 @@ export function withFilledCells(
 
 /** Encodes UTF-8 texts in the encoding of the file, with its byte order mark if it had one. */
 export async function* inEncodingOf(
-  { encoding }: OpenFeed,
+  { encoding }: OpenFile,
   texts: AsyncIterable<Buffer>,
 ): AsyncGenerator<Buffer> {
   if (encoding.name === 'utf-8' && !encoding.hasMark) {

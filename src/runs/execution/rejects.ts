@@ -3,9 +3,10 @@ import type { Database } from '../../base/db/database';
 import { beginTransaction } from '../../base/db/transaction';
 import { getFeedToRun } from '../queue/claims.repository';
 import type { ObjectStore } from '../../base/storage/object-store';
-import { openRawFile, type FeedToRun, type OpenFeed } from '../etl/raw-file';
+import { openRawFile, type FeedToRun } from '../etl/raw-file';
 import { rejectedRowIssue } from '../../feed-format/check/rejected-row';
 import { reportColumns } from '../../feed-format/report-columns';
+import type { OpenFile } from '../../feed-format/read/open-file';
 import { recordText, type WrittenSyntax } from '../../feed-format/write/record-text';
 import { blankPreamble, inEncodingOf, positionNames, withFilledCells, writtenSyntaxOf } from './rejects-file';
 import { listSupersededRows } from '../etl/repeated-skus';
@@ -83,7 +84,7 @@ async function* untilBreak(rejects: AsyncGenerator<Buffer>): AsyncGenerator<Buff
 
 /** Writes the header and the rejects unchanged, each after its report columns. */
 async function* readRejects(
-  file: OpenFeed,
+  file: OpenFile,
   mode: LoadMode,
   { superseded, unknown }: RejectedRows,
 ): AsyncGenerator<Buffer> {
