@@ -40,3 +40,14 @@ export function loadOptionsOf({
 }
 
 export const defaultLoadOptions = loadOptionsOf({});
+
+/** Returns why a load fails: too many of its rows are skipped; undefined: it does not. */
+export function skippedFailure(
+  { maxSkippedPercent }: Pick<LoadOptions, 'maxSkippedPercent'>,
+  { processed, skipped }: { processed: number; skipped: number },
+): string | undefined {
+  // Divided, to round the quotient like the limit: 0.7 * 11000 is less than 7700 in floating point.
+  if (maxSkippedPercent === null || skipped === 0 || (skipped * 100) / processed <= maxSkippedPercent)
+    return undefined;
+  return `${skipped} of ${processed} rows were skipped, more than the ${maxSkippedPercent} % that max_skipped_percent allows.`;
+}

@@ -1,12 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { clean } from '../../feed-format/clean-cell';
 import { RecordExtractor, type RecordPlace } from '../../feed-format/read/extract';
-import { headerIssues, moneyIssues } from '../../feed-format/check/header-issues';
-import { rejectedRowIssue } from '../../feed-format/check/rejected-row';
-import { keepLastRow } from '../../runs/etl/repeated-skus';
-import { RowIssueLog, type RowIssue, type RowIssueCount } from '../../feed-format/rows/row-issues';
+import { FileReport } from '../../feed-format/check/file-report';
+import type { RowIssue, RowIssueCount } from '../../feed-format/rows/row-issues';
 import {
-  hasOwnValue,
   keptValue,
   transformRecord,
   type LoadableValues,
@@ -77,31 +74,21 @@ async function transformRows(
   header: NamedHeader,
   { rowsMax = inspectRowsMax, mode = 'upsert' }: InspectionOptions,
 ): Promise<InspectedRows> {
-  const log = new RowIssueLog();
-  /** By sku, in file order. */
+  const report = new FileReport(header, mode);
+  /** The last row of each sku, in file order. */
   const loaded = new Map<string, { place: RecordPlace; values: LoadableValues }>();
-  /** As in a run; without a header row, the beginning of the file. */
-  let headerPlace: RecordPlace = { line: 1, lastLine: 1, row: 0 };
-  const seen = { hasRows: false, hasPrices: false, hasCurrencies: false };
-  const superseded: { place: RecordPlace; sku: string }[] = [];
-  let rowCount = 0;
-  const addRow = ({ place, values, issues = [] }: PlacedOutcome): void => {
-    rowCount++;
-    for (const issue of issues) log.add(issue);
+  const addRow = ({ place, ...outcome }: PlacedOutcome): void => {
+    report.addRow(place, outcome);
+    const { values } = outcome;
     if (!values) return;
-    const { sku } = values;
-    seen.hasRows = true;
-    seen.hasPrices ||= hasOwnValue(values, 'price');
-    seen.hasCurrencies ||= hasOwnValue(values, 'currency');
-    const earlier = keepLastRow(loaded, sku, { place, values });
-    if (earlier) superseded.push({ place: earlier.place, sku });
+    loaded.delete(values.sku);
+    loaded.set(values.sku, { place, values });
   };
   let pending: PlacedOutcome | undefined;
   const extractor = new RecordExtractor<never>(
     header,
     (place, text) => {
-      headerPlace = place;
-      for (const issue of headerIssues(place, text, header, { mode })) log.add(issue);
+      report.addHeader(place, text);
       return null;
     },
     (record) => {
@@ -115,21 +102,17 @@ async function transformRows(
   // An unclosed quote begins after this row: the row is complete.
   const isWhole = complete || runFailure !== null;
   if (isWhole && pending) addRow(pending);
-  // The rest of a truncated file may have them.
-  if (complete && runFailure === null)
-    for (const issue of moneyIssues(headerPlace, header, mode, seen)) log.add(issue);
-  const columnNumber = (header.positions.sku ?? 0) + 1;
-  for (const { place, sku } of superseded.sort((a, b) => a.place.row - b.place.row)) {
-    log.add(rejectedRowIssue('duplicate_sku', place, sku, columnNumber));
-  }
+  // The rest of a truncated file may have what its beginning lacks.
+  if (complete && runFailure === null) report.end();
+  for (const issue of report.reportSuperseded()) report.issues.keep(issue);
   return {
-    rowCount,
+    rowCount: report.rows,
     rows: [...loaded.values()]
       .slice(0, rowsMax)
       .map(({ place: { line, row }, values }) => ({ line, row, values: shownValues(values) })),
     skus: [...loaded.keys()],
-    issues: inFileOrder(log.kept).slice(0, inspectIssuesMax),
-    issueCounts: log.countsByCode,
+    issues: inFileOrder(report.issues.kept).slice(0, inspectIssuesMax),
+    issueCounts: report.issues.countsByCode,
     // In a truncated file, the rest may close the quote.
     runFailure: complete ? runFailure : null,
   };

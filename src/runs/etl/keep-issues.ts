@@ -36,7 +36,8 @@ export async function replaceRowIssues(
         ...same,
         last_line: lastLine,
         row_number: row,
-        position: at + position,
+        // Behind the issue of a row that PostgreSQL rejects.
+        position: at + position + 1,
         column_number: columnNumber,
       }));
     await changeRows(

@@ -7,7 +7,8 @@ import { readColumn, type StagedFeed } from './staging';
 /*
  * The last valid row of a sku wins: it is loaded, and the valid rows before it are rejected as `duplicate_sku`.
  *
- * The rule exists in SQL for staged rows (runs, plans and rejects) and in memory for an inspection, which has no database.
+ * The rule exists in SQL for staged rows (runs, plans and rejects) and in memory for inspections and checks, which have no database:
+ * `LastRows`.
  * Two shortcuts of a run have no rule of their own: digests stage all rows of a repeated sku (`RecordDigests.markStaged`),
  * and a first load with a repeated sku is rolled back and staged (`RepeatedSku`).
  */
@@ -18,14 +19,6 @@ const superseded = {
   table: sql`winner`,
   condition: sql`feed_rows.sku = winner.sku and feed_rows.line < winner.line`,
 };
-
-/** Keeps the last row of each sku, in the order of the file. @returns the superseded row */
-export function keepLastRow<T>(rows: Map<string, T>, sku: string, row: T): T | undefined {
-  const earlier = rows.get(sku);
-  rows.delete(sku);
-  rows.set(sku, row);
-  return earlier;
-}
 
 /** Rejects the superseded rows among the staged ones. Call it once per staging. */
 export async function rejectSupersededRows(

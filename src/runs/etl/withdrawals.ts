@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { changeRows, queryRows, type Database } from '../../base/db/database';
 import { productLayout } from '../../base/db/layout/product-layout';
 import { raw, sql } from '../../base/db/sql';
+import { skippedFailure } from '../../feed-format/load-options';
 import type { CatalogChange } from '../../catalog/changes/catalog-changes';
 import type { FeedToRun } from './raw-file';
 import { FeedFailure, NewerFeed, WithdrawalLimit, type RunCounters } from './run-result';
@@ -111,15 +112,9 @@ export async function checkWithdrawals(
 }
 
 /** Checks the share of skipped rows. @throws FeedFailure if it exceeds the limit of the upload */
-export function checkSkipped(
-  { maxSkippedPercent }: Pick<FeedToRun, 'maxSkippedPercent'>,
-  { processed, skipped }: RunCounters,
-): void {
-  // Divided, to round the quotient like the limit: 0.7 * 11000 is less than 7700 in floating point.
-  if (maxSkippedPercent === null || skipped === 0 || (skipped * 100) / processed <= maxSkippedPercent) return;
-  throw new FeedFailure(
-    `${skipped} of ${processed} rows were skipped, more than the ${maxSkippedPercent} % that max_skipped_percent allows.`,
-  );
+export function checkSkipped(feed: Pick<FeedToRun, 'maxSkippedPercent'>, counters: RunCounters): void {
+  const failure = skippedFailure(feed, counters);
+  if (failure !== undefined) throw new FeedFailure(failure);
 }
 
 /**
