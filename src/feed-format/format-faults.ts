@@ -1,6 +1,8 @@
 import type { ShapeError } from '../base/errors';
-import { productColumns } from './columns';
+import { productColumns, requiredIn } from './columns';
 import { isActiveCurrency } from './currency';
+import type { FeedFormat } from './format-definition';
+import type { LoadMode } from './load-options';
 import { trimText } from './text';
 
 type Step = string | number;
@@ -239,3 +241,15 @@ const keyOf = (subject: unknown, by: unknown) =>
   typeof subject === 'string'
     ? JSON.stringify([subject, by].map((text) => compared(text).toString()))
     : Symbol();
+
+/** Finds a column that the mode needs and the format lacks. @param field - of the form that has named or defined the format */
+export function columnFault(
+  { name, definition }: FeedFormat,
+  mode: LoadMode,
+  field: string,
+): ShapeError | undefined {
+  const column = requiredIn(mode).find((each) => !definition.columns[each]);
+  if (!column) return undefined;
+  const msg = `Format should have the column '${column}', except in mode 'update'`;
+  return { type: 'format_without_column', loc: ['body', field], msg, input: name, ctx: { column } };
+}

@@ -25,7 +25,7 @@ import { hasBody, mediaTypeOf } from './body/request-body';
 import type { RequestLog } from './request-log';
 import { prepareReply, sendReply } from './reply/send-reply';
 import type { ServedOperation } from './contract/served-operation';
-import { onePerPlace, type SentValues } from './body/shape-errors';
+import { onePerPlace, type SentValues } from '../base/shape-errors';
 import { findUnknownParameters, strictErrors } from './contract/unknown-parameters';
 import { toWellFormed } from './body/well-formed';
 import type { DelayWrongKey } from './keys/wrong-keys';

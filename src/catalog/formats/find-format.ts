@@ -1,7 +1,7 @@
 import type { Database } from '../../base/db/database';
 import { findBuiltInFormat } from '../../feed-format/built-in-formats';
-import { requiredIn } from '../../feed-format/columns';
 import type { FeedFormat } from '../../feed-format/format-definition';
+import { columnFault } from '../../feed-format/format-faults';
 import type { LoadMode, LoadOptions } from '../../feed-format/load-options';
 import { invalidShape, type ShapeError } from '../../base/errors';
 import { defaultFormatName, findFormatOf, isFormatName } from './formats.repository';
@@ -55,8 +55,8 @@ export function withColumns(
   mode: LoadMode,
   field: 'format' | 'format_definition',
 ): UploadFormat<FeedFormat> {
-  const missing = requiredIn(mode).find((name) => !format.definition.columns[name]);
-  return missing ? { error: formatWithoutColumn(field, format.name, missing) } : { format };
+  const error = columnFault(format, mode, field);
+  return error ? { error } : { format };
 }
 
 const unknownFormat = (place: 'body' | 'query', input: string): ShapeError => ({
@@ -64,12 +64,4 @@ const unknownFormat = (place: 'body' | 'query', input: string): ShapeError => ({
   loc: [place, 'format'],
   msg: 'Input should be the name of a built-in format or of a format of the partner',
   input,
-});
-
-const formatWithoutColumn = (field: string, input: string, column: string): ShapeError => ({
-  type: 'format_without_column',
-  loc: ['body', field],
-  msg: `Format should have the column '${column}', except in mode 'update'`,
-  input,
-  ctx: { column },
 });

@@ -11,7 +11,7 @@ import { storedPartnerName } from '../partners/stored-partner-name';
 import { requirePartner, type PartnerScope } from '../../base/caller';
 import { formatInUse, formatNotFound, tooManyFormats } from '../../base/errors';
 import { requireNameCursor, toListBody, toPage } from '../../base/pagination';
-import { constantFaults } from './constant-faults';
+import { constantFaults } from '../../feed-format/rows/constant-faults';
 import {
   deleteFormat,
   findFormat,

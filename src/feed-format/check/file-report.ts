@@ -19,7 +19,11 @@ export class FileReport implements RowFindings {
   hasCurrencies = false;
   rows = 0;
   /** Invalid rows. */
-  rejected = 0;
+  private rejected = 0;
+  /** Rows that a later row of the same sku supersedes, once they are reported. */
+  superseded = 0;
+  /** Rows without a name, once they are reported. */
+  private unnamed = 0;
   private readonly lastRows = new LastRows();
   private readonly supersededRows = new RejectedRows('duplicate_sku');
   private readonly unnamedRows = new RejectedRows('missing_required');
@@ -33,14 +37,9 @@ export class FileReport implements RowFindings {
     this.keepsNames = mode !== 'update' && header.reading.keptColumns.includes('product_name');
   }
 
-  /** Valid rows that a later row of the same sku supersedes. */
-  get superseded(): number {
-    return this.supersededRows.count;
-  }
-
-  /** Rows without a name that no product has; counted by `reportUnnamed`. */
-  get unnamed(): number {
-    return this.unnamedRows.count;
+  /** Rows skipped so far. */
+  get skipped(): number {
+    return this.rejected + this.superseded + this.unnamed;
   }
 
   addHeader(place: RecordPlace, text: string): void {
@@ -66,6 +65,7 @@ export class FileReport implements RowFindings {
 
   /** Counts the superseded rows. Call it once. @returns the issues of the first ones */
   reportSuperseded(): RowIssue[] {
+    this.superseded = this.supersededRows.count;
     return this.supersededRows.report(this.issues, this.header);
   }
 
@@ -73,6 +73,7 @@ export class FileReport implements RowFindings {
   reportUnnamed(): RowIssue[] {
     if (this.keepsNames)
       for (const { place, sku } of this.lastRows.marked()) this.unnamedRows.add(place, sku);
+    this.unnamed = this.unnamedRows.count;
     return this.unnamedRows.report(this.issues, this.header);
   }
 }

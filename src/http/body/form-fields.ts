@@ -2,7 +2,7 @@ import type { Ajv, ValidateFunction } from 'ajv';
 import type { ShapeError } from '../../base/errors';
 import { prepareBody, type BodySchema } from './prepare-body';
 import { toTyped } from './query';
-import { toShapeErrors } from './shape-errors';
+import { toShapeErrors } from '../../base/shape-errors';
 
 export interface FormFields {
   has(name: string): boolean;

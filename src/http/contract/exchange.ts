@@ -8,7 +8,7 @@ import type { InFlight } from './in-flight';
 import type { KeyCheck } from '../keys/key-check';
 import { SentRequest } from './prepared-router';
 import type { ServedOperation } from './served-operation';
-import type { SentValues } from '../body/shape-errors';
+import type { SentValues } from '../../base/shape-errors';
 import type { UnknownParameters } from './unknown-parameters';
 import { parseQuery } from '../body/well-formed';
 

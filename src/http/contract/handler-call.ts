@@ -4,7 +4,7 @@ import type { Log } from '../../base/log';
 import { makeReply, type ReadAsPut } from './contract';
 import type { Exchange } from './exchange';
 import type { MultipartBody } from '../body/multipart';
-import type { SentValues } from '../body/shape-errors';
+import type { SentValues } from '../../base/shape-errors';
 import { readerOf } from '../body/slow-client';
 import type { Peer } from '../../base/concurrency/stall-detector';
 

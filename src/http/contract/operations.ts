@@ -7,7 +7,7 @@ import { HandlerCall } from './handler-call';
 import { openMultipart } from '../body/multipart';
 import { PreparedRouter, SentRequest } from './prepared-router';
 import { serveOperation, type ServedOperation } from './served-operation';
-import { toShapeErrors, type SentValues } from '../body/shape-errors';
+import { toShapeErrors, type SentValues } from '../../base/shape-errors';
 import type { ShapeError } from '../../base/errors';
 
 /** The operations of the document, routed, validated and called by openapi-backend. */

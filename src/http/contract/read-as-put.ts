@@ -4,7 +4,7 @@ import { parseJsonBody } from '../body/json-body';
 import type { OpenApi } from './operations';
 import { prepareBody } from '../body/prepare-body';
 import { SentRequest } from './prepared-router';
-import { onePerPlace } from '../body/shape-errors';
+import { onePerPlace } from '../../base/shape-errors';
 
 /** Makes a reader of texts as JSON bodies of operations with PUT, by their schemas and rules. */
 export function readerOfPuts(openApi: OpenApi): ReadAsPut {

@@ -3,7 +3,7 @@ import type { ErrorCode } from '../../base/errors';
 import { asServiceError, errorReply } from './error-response';
 import type { Exchange } from '../contract/exchange';
 import { prepareReply, sendReply, type PreparedReply } from './send-reply';
-import { withoutInput, withPointers } from '../body/shape-errors';
+import { withoutInput, withPointers } from '../../base/shape-errors';
 
 /** Sends the response to an error of a middleware or a handler; Express would send a page with the stack. */
 export function sendError(verifyResponses: boolean): ErrorRequestHandler {

@@ -1,10 +1,10 @@
-import { transformRecord } from '../../feed-format/rows/transform';
-import { productColumns, type ProductColumn } from '../../feed-format/columns';
-import type { FormatDefinition } from '../../feed-format/format-definition';
-import { objectOf } from '../../feed-format/format-faults';
-import type { FeedRecord } from '../../feed-format/read/extract';
-import { FormatReading } from '../../feed-format/read/format-reading';
-import { resolveFormat } from '../../feed-format/read/resolve-format';
+import { transformRecord } from './transform';
+import { productColumns, type ProductColumn } from '../columns';
+import type { FormatDefinition } from '../format-definition';
+import { objectOf } from '../format-faults';
+import type { FeedRecord } from '../read/extract';
+import { FormatReading } from '../read/format-reading';
+import { resolveFormat } from '../read/resolve-format';
 import type { ShapeError } from '../../base/errors';
 
 /** Constants that `definitionFaults` checks: a sku, and a currency, which must not be empty either. */

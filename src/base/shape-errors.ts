@@ -1,5 +1,5 @@
 import type { ErrorObject } from 'ajv';
-import { invalidShape, ServiceError, type ShapeError } from '../../base/errors';
+import { invalidShape, ServiceError, type ShapeError } from './errors';
 
 /** A request as it was sent, for checks, rules and errors. */
 export interface SentValues {
