@@ -21,6 +21,8 @@ export interface FailureDetails {
   request_id?: string;
   response?: unknown;
   inspection?: unknown;
+  /** Faults of a format in a file. */
+  errors?: unknown;
 }
 
 /** Ends the command with a message for standard error. */

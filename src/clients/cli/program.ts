@@ -13,6 +13,7 @@ import {
 } from './arguments';
 import { addCatalogCommands, addFormatCommands, type Start } from './catalog-commands';
 import { revert, showChanges } from './changes';
+import { addCheckCommand } from './check-command';
 import { exitCodes } from './failures';
 import { inspectFile } from './inspect';
 import { mend } from './mend';
@@ -29,13 +30,14 @@ export const exitCodeMeanings: [codes: string, meaning: string][] = [
   [`${exitCodes.done}`, 'done; rows may have been skipped'],
   [
     `${exitCodes.refused}`,
-    'the service refused the request, the run failed or would fail, or an upload would be refused; of follow: no run was' +
+    'the service refused the request, the run failed or would fail, or an upload would be refused; of check: or F.json is no' +
+      ' format; of follow: no run was' +
       ' requested, or it was cancelled before its start; of cancel: the run had ended before',
   ],
   [`${exitCodes.usage}`, 'wrong command line or setting, or FILE cannot be read'],
   [
     `${exitCodes.rowsSkipped}`,
-    'with --strict: loaded, but rows were skipped; of inspect: questions about the file are not answered',
+    'with --strict: loaded, but rows were skipped, or of check: rows would be skipped; of inspect: questions about the file are not answered',
   ],
   [`${exitCodes.unavailable}`, 'the service was unreachable or overloaded, after all retries'],
   [`${exitCodes.timedOut}`, '--timeout expired; a run continues'],
@@ -72,7 +74,9 @@ export function feedProgram(
     );
   const start = (work: Work, command: Command) => run(work, command.optsWithGlobals());
   addFileCommands(program, start, env);
-  addMendCommand(program, (work, command) => runLocally(work, command.optsWithGlobals()), env);
+  const startLocally = (work: LocalWork, command: Command) => runLocally(work, command.optsWithGlobals());
+  addCheckCommand(program, startLocally, env);
+  addMendCommand(program, startLocally, env);
   addJobCommands(program, start, env);
   addCatalogCommands(program, start);
   addFormatCommands(program, start, env);

@@ -14,7 +14,7 @@ import { selectBytes } from '../../http/reply/range-request';
 import { invalidCursor, rangeNotSatisfiable } from '../../base/errors';
 import { parseId } from '../../base/ids';
 import { getFormatOfQuery } from '../../catalog/formats/find-format';
-import { issueBody } from '../../runs/jobs/jobs.handlers';
+import { issueBody } from '../../feed-format/rows/issue-body';
 import { storedPartnerName } from '../../catalog/partners/stored-partner-name';
 import { holderOf, type PartnerScope } from '../../base/caller';
 import type { TransferLimit } from '../../base/concurrency/transfer-limit';

@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
-import type { components } from '../../../generated/openapi';
 import type { Database } from '../../base/db/database';
 import { unavailable } from '../../base/errors';
-import type { RowIssue } from '../../feed-format/rows/row-issues';
+import { issueBody } from '../../feed-format/rows/issue-body';
 import { defaulted, type OperationsOf, type RawRequest } from '../../http/contract/contract';
 import { entityTagOf, hasCopy } from '../../http/reply/caching';
 import { parsePrefer } from '../../http/contract/prefer';
@@ -124,19 +123,3 @@ const checkCursor = ({ query }: RawRequest) => {
 export const checkProductCursor = ({ query }: RawRequest) => {
   parseProductPosition(query.cursor);
 };
-
-/** Maps a row issue to its representation. */
-export function issueBody(issue: RowIssue): components['schemas']['RowIssue'] {
-  return {
-    line: issue.line,
-    last_line: issue.lastLine,
-    row: issue.row,
-    sku: issue.sku,
-    field: issue.field,
-    column_number: issue.columnNumber,
-    code: issue.code,
-    severity: issue.severity,
-    message: issue.message,
-    value: issue.value,
-  };
-}
