@@ -14,6 +14,7 @@ import { measureBuilds } from './builds';
 import { measureBursts } from './bursts';
 import { measureCatalog } from './catalog';
 import { measureChanges } from './changes';
+import { measureCheck } from './check';
 import { measureConsole } from './console';
 import { measureEtl } from './etl';
 import { measureFormats } from './formats';
@@ -53,6 +54,7 @@ const usage = `usage: bench [--quick] [--only=part,…] [--rounds=n] [--products
 const measures: Record<Part, (context: BenchContext) => Promise<Measurement[]>> = {
   etl: measureEtl,
   formats: measureFormats,
+  check: measureCheck,
   requests: measureRequests,
   catalog: measureCatalog,
   changes: measureChanges,

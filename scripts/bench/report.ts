@@ -4,6 +4,7 @@ import type { DatabaseKind } from './servers';
 export const parts = [
   'etl',
   'formats',
+  'check',
   'requests',
   'catalog',
   'changes',

@@ -4,7 +4,7 @@ import { isCsvFile } from '../csv-file-type';
 import type { FeedFormat } from '../format-definition';
 import { columnFault } from '../format-faults';
 import { skippedFailure, type LoadOptions } from '../load-options';
-import { CheckedFile } from '../read/checked-file';
+import { CheckedFile } from './checked-file';
 import { BrokenFile, openFile, type OpenFile } from '../read/open-file';
 import { issuesKept, type RowIssue, type RowIssueCount } from '../rows/row-issues';
 import { transformRecord } from '../rows/transform';

@@ -9,7 +9,7 @@ import type { NamedHeader } from '../../feed-format/read/header';
 import { MalformedGzip } from '../../feed-format/read/unpack';
 import { trimText } from '../../feed-format/text';
 import { emptyFile, invalidGzip, notCsv, ServiceError, wrongEncoding } from '../../base/errors';
-import { checkHeader } from '../../feed-format/read/checked-file';
+import { checkHeader } from '../../feed-format/check/checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';
 import type { FileBeginning } from './inspected-beginning';
 import { inspectHeadersMax, type FileReading, type InspectedHeader } from './inspection';

@@ -32,7 +32,7 @@ import type { Log } from '../../base/log';
 import { startingWith } from '../../base/starting-with';
 import { rawFileKey, stagingKey } from '../../base/storage/object-key';
 import { cleanUpMilliseconds, type ObjectStore } from '../../base/storage/object-store';
-import { CheckedFile } from '../../feed-format/read/checked-file';
+import { CheckedFile } from '../../feed-format/check/checked-file';
 import { receiptBody, type FeedReceipt } from './feeds.body';
 import {
   drawFeedId,

@@ -1,3 +1,8 @@
+import fc from 'fast-check';
+import type { ShapeError } from '../../../src/base/errors';
+import { definitionErrors } from '../../../src/clients/cli/checked-format';
+import { fitting, unfitting } from '../../support/arbitrary';
+import { casesFor } from '../../support/fuzz';
 import { document } from '../../support/contract';
 import { formatPath, isoTime, minimal, putFormat } from '../../support/format-requests';
 import { sendRaw } from '../../support/requests';
@@ -452,5 +457,23 @@ describe('PUT /partners/{partner_name}/formats/{format_name}', () => {
       expect(body.detail).toHaveLength(22);
       expect(body.detail[0]).toMatchObject({ type: 'too_long', pointer: '/columns/sku/from', input: null });
     });
+  });
+
+  it('refuses what `partner-feed check --format` refuses, with the same faults, and nothing else', async () => {
+    const schema = { $ref: '#/components/schemas/FormatDefinition' };
+    const isObject = (body: unknown) =>
+      typeof body === 'object' && body !== null && JSON.stringify(body).isWellFormed();
+    const body = fc.oneof(fitting(schema), unfitting(schema).filter(isObject));
+    await fc.assert(
+      fc.asyncProperty(body, async (definition) => {
+        const { status, body: response } = await put(definition, 'checked');
+        const errors = definitionErrors(JSON.parse(JSON.stringify(definition)));
+
+        expect(errors.map(({ loc, msg }) => ({ loc, msg }))).toEqual(
+          status === 200 ? [] : response.detail.map(({ loc, msg }: ShapeError) => ({ loc, msg })),
+        );
+      }),
+      casesFor('faults of definitions', 40),
+    );
   });
 });

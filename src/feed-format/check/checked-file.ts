@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import type { ReadDefinition } from '../format-definition';
-import { encodingName, FileDecoder, UndecodableText } from './decode-text';
+import { encodingName, FileDecoder, UndecodableText } from '../read/decode-text';
 import { strictFormat } from '../built-in-formats';
-import { readHeader, type NamedHeader } from './header';
-import { headerRowBytes } from './header-names';
+import { readHeader, type NamedHeader } from '../read/header';
+import { headerRowBytes } from '../read/header-names';
 import type { LoadMode } from '../load-options';
 import { trimText } from '../text';
-import { isGzipName, MalformedGzip, unpack } from './unpack';
+import { isGzipName, MalformedGzip, unpack } from '../read/unpack';
 import {
   emptyFile,
   fileTooLarge,

@@ -7,7 +7,7 @@ import type { ReadDefinition } from '../../../../src/feed-format/format-definiti
 import type { LoadMode } from '../../../../src/feed-format/load-options';
 import { readHeader } from '../../../../src/feed-format/read/header';
 import { trimText } from '../../../../src/feed-format/text';
-import { CheckedFile } from '../../../../src/feed-format/read/checked-file';
+import { CheckedFile } from '../../../../src/feed-format/check/checked-file';
 import type { ServiceError } from '../../../../src/base/errors';
 import { casesFor } from '../../../support/fuzz';
 
