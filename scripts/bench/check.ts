@@ -37,6 +37,7 @@ export async function measureCheck({ quick, rounds, folder, log }: BenchContext)
     values,
     limit,
     target: { kind: 'at most', value: 2 },
+    setting: 'no database',
   });
   return [
     measured(`partner-feed check of ${count} valid rows`, seconds.valid),
@@ -47,6 +48,7 @@ export async function measureCheck({ quick, rounds, folder, log }: BenchContext)
       unit: 'MB',
       values: megabytes,
       target: { kind: 'at most', value: 200 },
+      setting: 'no database',
     },
   ];
 }

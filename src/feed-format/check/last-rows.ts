@@ -23,7 +23,7 @@ export interface SkuRow {
 
 /**
  * Keeps the place of the last row of each sku, in typed arrays and compared exactly.
- * A million skus of 12 characters take 50 MB, a `Map` of them more than twice as much.
+ * With a million skus of 12 characters, a process grows by 75 MB; by 190 MB with a `Map`.
  */
 export class LastRows {
   private readonly rows: Uint32Array[] = [];
