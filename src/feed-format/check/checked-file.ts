@@ -128,6 +128,8 @@ export class CheckedFile {
     if (this.encodingProblem) return;
     try {
       const text = next();
+      // No place in the file is needed: the lines of a large file would take more memory than its check.
+      if (text.length > 0) this.decoder.offsets.discard(Infinity);
       this.isBlank &&= trimText(text.toString()) === '';
       this.beginning?.add(text);
     } catch (error) {
