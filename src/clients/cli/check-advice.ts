@@ -2,7 +2,9 @@ import { constants, gunzipSync } from 'node:zlib';
 import { detectFormat } from '../../feed-format/detect/detect-format';
 import { fileHint, gzipHint, type FileHint } from '../../feed-format/detect/file-hint';
 import type { FormatDoubt, FormatDraft } from '../../feed-format/detect/format-doubts';
+import { describeDetected, type InspectedHeader } from '../../feed-format/detect/inspected-headers';
 import type { FormatDefinition } from '../../feed-format/format-definition';
+import { guessHeaderNames } from '../../feed-format/read/header-names';
 import { isGzip } from '../../feed-format/read/unpack';
 
 /** How a refused file could be read. */
@@ -14,6 +16,7 @@ export interface CheckAdvice {
   /** The known part of how to read it. */
   draftFormat: FormatDraft | null;
   doubts: readonly FormatDoubt[];
+  headers: readonly InspectedHeader[];
 }
 
 /** The default of a service: its own is not known. */
@@ -30,17 +33,16 @@ const unpackedBytesMax = 4 * 1024 * 1024;
 export function adviseOn(beginning: Buffer, isComplete: boolean, isUpdate: boolean): CheckAdvice {
   const isPacked = isGzip(beginning);
   const bytes = isPacked ? unpackBeginning(beginning) : beginning;
-  const { definition, draft, doubts, text } = detectFormat(bytes, {
-    complete: isComplete && !isPacked,
-    defaultCurrency,
-    isUpdate,
-  });
+  const complete = isComplete && !isPacked;
+  const detection = detectFormat(bytes, { complete, defaultCurrency, isUpdate });
+  const { definition, draft, doubts, text } = detection;
   const packed = gzipHint(isPacked ? 'packed' : 'none', { hasFormat: false, isText: text !== undefined });
   return {
     hint: packed ?? fileHint(bytes),
     suggestedFormat: definition,
     draftFormat: definition ? null : draft,
     doubts,
+    headers: describeDetected(detection, text && guessHeaderNames(text)).headers,
   };
 }
 

@@ -1,8 +1,10 @@
 import { styleText } from 'node:util';
 import type { ServiceError } from '../../base/errors';
 import type { CheckedUpload, FeedCheck } from '../../feed-format/check/check-feed';
+import type { InspectedHeader } from '../../feed-format/detect/inspected-headers';
 import { issueBody } from '../../feed-format/rows/issue-body';
 import type { CheckAdvice } from './check-advice';
+import { adviceOf } from './inspect';
 import { countText, printable } from './printable';
 import { issuesText, linesText } from './report';
 
@@ -73,6 +75,7 @@ export function checkBody(checked: CheckedFeed, issuesMax?: number) {
     hint: advice?.hint ?? null,
     suggested_format: advice?.suggestedFormat ?? null,
     draft_format: advice?.draftFormat ?? null,
+    headers: (advice?.headers ?? []).map(headerBody),
     doubts: (advice?.doubts ?? []).map(({ choices, ...doubt }) => ({
       ...doubt,
       choices: choices.map(({ valuePointer, ...choice }) => ({ ...choice, value_pointer: valuePointer })),
@@ -112,19 +115,27 @@ function countersText({ rows, loadable, skipped, superseded }: FeedCheck): strin
     .join('');
 }
 
+/** Gives the advice of an inspection, with the format as it can be saved in a file. */
 function adviceLines({ advice }: CheckedFeed): string[] {
   if (!advice) return [];
-  const { hint, suggestedFormat, draftFormat, doubts } = advice;
-  const lines = hint ? [hint.message] : [];
-  if (suggestedFormat) {
-    const definition = JSON.stringify(suggestedFormat);
-    lines.push(
-      `A format can read it as it is: save this as F.json, and check with --format F.json.`,
-      definition,
-    );
-  } else if (draftFormat) {
-    lines.push('A format can read it, once this is decided; inspect lists the choices:');
-    lines.push(...doubts.map(({ about, message }) => `- ${about}: ${message}`));
-  }
-  return lines;
+  const { hint, suggestedFormat, draftFormat, doubts, headers } = advice;
+  const lines = adviceOf({
+    accepted: false,
+    hint,
+    headers: headers.map(headerBody),
+    suggested_format: suggestedFormat,
+    draft_format: draftFormat,
+  });
+  if (suggestedFormat)
+    return [
+      ...lines,
+      'Or save this as F.json, and name it with --format F.json:',
+      JSON.stringify(suggestedFormat),
+    ];
+  return [...lines, ...doubts.map(({ about, message }) => `In doubt: ${about}: ${message}`)];
 }
+
+const headerBody = ({ columnNumber, ...header }: InspectedHeader) => ({
+  column_number: columnNumber,
+  ...header,
+});

@@ -108,7 +108,14 @@ async function beginningOf(file: FeedFile): Promise<FeedFile | undefined> {
   return memoryFile(name, content);
 }
 
-function adviceOf({ accepted, hint, headers, suggested_format, draft_format }: FeedInspection): string[] {
+/** Says how a refused file can be corrected, or read. */
+export function adviceOf({
+  accepted,
+  hint,
+  headers,
+  suggested_format,
+  draft_format,
+}: Pick<FeedInspection, 'accepted' | 'hint' | 'headers' | 'suggested_format' | 'draft_format'>): string[] {
   const save = draft_format ? 'feed inspect --answer ABOUT=NUMBER --save NAME' : 'feed inspect --save NAME';
   const isReadable = !accepted && (suggested_format ?? draft_format) !== null;
   const format = isReadable

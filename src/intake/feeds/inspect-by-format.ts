@@ -1,7 +1,11 @@
-import { productColumns, type ProductColumn } from '../../feed-format/columns';
+import { productColumns } from '../../feed-format/columns';
 import { isCsvFile } from '../../feed-format/csv-file-type';
 import type { ReadDefinition } from '../../feed-format/format-definition';
-import { suggestColumn } from '../../feed-format/detect/header-suggestion';
+import {
+  describeHeaders,
+  inspectHeadersMax,
+  type InspectedHeader,
+} from '../../feed-format/detect/inspected-headers';
 import type { LoadMode } from '../../feed-format/load-options';
 import { detectMark } from '../../feed-format/read/byte-order-mark';
 import { decodeBeginning, encodingName } from '../../feed-format/read/decode-text';
@@ -12,7 +16,7 @@ import { emptyFile, invalidGzip, notCsv, ServiceError, wrongEncoding } from '../
 import { checkHeader } from '../../feed-format/check/checked-file';
 import { inspectRows, sampleOf } from './inspect-rows';
 import type { FileBeginning } from './inspected-beginning';
-import { inspectHeadersMax, type FileReading, type InspectedHeader } from './inspection';
+import type { FileReading } from './inspection';
 import type { IncomingFile } from './receive-feed';
 
 /** Reads a file by its format, as an upload and its run do. @throws validation_error if the mode does not suit the file */
@@ -68,29 +72,4 @@ function headersOf({ names, fieldCount, reading }: NamedHeader): InspectedHeader
     ? names
     : Array.from({ length: Math.min(fieldCount, inspectHeadersMax) }, () => '');
   return describeHeaders(shown, columnAt, missing);
-}
-
-/**
- * Describes headers. A missing column is suggested once: of two columns with one name, an upload refuses the second.
- * @param columnAt - returns the column of the header at a position
- */
-export function describeHeaders(
-  names: readonly string[],
-  columnAt: (position: number) => ProductColumn | undefined,
-  missing: readonly ProductColumn[],
-): InspectedHeader[] {
-  const left = new Set(missing);
-  return names.slice(0, inspectHeadersMax).map((header, position) => {
-    const column = columnAt(position) ?? null;
-    const suggestion = column ? null : suggestColumn(header, [...left]);
-    if (suggestion) left.delete(suggestion);
-    return {
-      columnNumber: position + 1,
-      header,
-      column,
-      confidence: column ? 1 : 0,
-      reason: null,
-      suggestion,
-    };
-  });
 }

@@ -1,6 +1,5 @@
 import type { Reads } from '../../base/db/reads';
 import { strictFormat } from '../../feed-format/built-in-formats';
-import { productColumns } from '../../feed-format/columns';
 import { detectFormat, type FormatDetection } from '../../feed-format/detect/detect-format';
 import type { FormatDefinition, ReadDefinition } from '../../feed-format/format-definition';
 import type { LoadMode } from '../../feed-format/load-options';
@@ -9,9 +8,10 @@ import { isUtf8, wholeCharacters } from '../../feed-format/read/decode-text';
 import { readHeader } from '../../feed-format/read/header';
 import { guessHeaderNames } from '../../feed-format/read/header-names';
 import { fileHint, gzipHint, unknownEncodingHint } from '../../feed-format/detect/file-hint';
+import { describeDetected } from '../../feed-format/detect/inspected-headers';
 import type { MultipartBody } from '../../http/body/multipart';
 import { withSamples } from './choice-samples';
-import { describeHeaders, inspectByFormat } from './inspect-by-format';
+import { inspectByFormat } from './inspect-by-format';
 import { inspectRows, noRows, sampleOf, type InspectedRow, type InspectedRows } from './inspect-rows';
 import type { FeedInspection, StatedEncoding } from './inspection';
 import { readBeginning, type FileBeginning } from './inspected-beginning';
@@ -89,28 +89,6 @@ async function inspectFile(
     ...(read ?? {
       ...describeDetected(detection, encoding === 'utf-8' ? guessHeaderNames(text) : undefined),
       ...(shown?.rows ?? noRows),
-    }),
-  };
-}
-
-/** Describes the headers of a file that an upload without a format refuses, by its suggested format. */
-function describeDetected(
-  detection: FormatDetection | undefined,
-  guess: ReturnType<typeof guessHeaderNames>,
-): Pick<FeedInspection, 'delimiter' | 'headers'> {
-  const detected = detection?.headers ?? [];
-  const names = detected.length > 0 ? detected.map(({ header }) => header) : (guess?.names ?? []);
-  const own = names.map((name) => productColumns.find((column) => column === name.toLowerCase()));
-  const missing = productColumns.filter((column) => !own.includes(column));
-  const described = describeHeaders(names, (position) => own[position], missing);
-  if (detected.length === 0) return { delimiter: guess?.delimiter ?? null, headers: described };
-  return {
-    delimiter: detection!.delimiter.value ?? guess?.delimiter ?? null,
-    headers: described.map((each, position) => {
-      const { column, confidence, reason } = detected[position]!;
-      const isElsewhere =
-        column !== each.suggestion && detected.some((other) => other.column === each.suggestion);
-      return { ...each, column, confidence, reason, suggestion: isElsewhere ? null : each.suggestion };
     }),
   };
 }

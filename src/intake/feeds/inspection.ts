@@ -1,24 +1,10 @@
-import type { ProductColumn } from '../../feed-format/columns';
 import type { Encoding, FormatDefinition } from '../../feed-format/format-definition';
 import type { Delimiter } from '../../feed-format/delimiter';
+import type { InspectedHeader } from '../../feed-format/detect/inspected-headers';
 import type { FileHint } from '../../feed-format/detect/file-hint';
 import type { DoubtChoice, FormatDoubt, FormatDraft } from '../../feed-format/detect/format-doubts';
 import type { InspectedRow, InspectedRows } from './inspect-rows';
 import type { KnownSkus } from './partner-catalog';
-
-/** A header row of commas alone would make a response of 17 MB. */
-export const inspectHeadersMax = 1_000;
-
-export interface InspectedHeader {
-  columnNumber: number;
-  header: string;
-  column: ProductColumn | null;
-  /** Confidence in `column`, 0 to 1; 0 without a column. */
-  confidence: number;
-  /** Why the column was detected; null if nothing was. */
-  reason: string | null;
-  suggestion: ProductColumn | null;
-}
 
 /** Questions that the file leaves open. */
 export type InspectionDoubt = Omit<FormatDoubt, 'choices'> & {
