@@ -5,7 +5,7 @@ import { exitCodes, Failure } from './failures';
 import { printableJson } from './printable';
 import { feedProgram } from './program';
 import { ProgressView } from './progress-view';
-import { openSession } from './session';
+import { openLocalSession, openSession } from './session';
 
 async function main(view: ProgressView): Promise<number> {
   let exitCode: number = exitCodes.done;
@@ -14,8 +14,8 @@ async function main(view: ProgressView): Promise<number> {
     async (work, options) => {
       exitCode = await work(openSession(options, view, process.env));
     },
-    async (work, { json = false }) => {
-      exitCode = await work({ view, json });
+    async (work, options) => {
+      exitCode = await work(openLocalSession(options, view));
     },
   );
   return (await program.runWith(process.argv.slice(2))) ?? exitCode;

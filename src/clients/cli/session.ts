@@ -40,6 +40,17 @@ export function openSession(options: GlobalOptions, view: ProgressView, env: Nod
 export const invocationOf = (env: NodeJS.ProcessEnv) =>
   env.npm_lifecycle_event === 'feed' ? 'npm run --silent feed --' : 'npx partner-feed';
 
+/** Opens a session of a command that does not use the service. Signals end the process, and restore the terminal. */
+export function openLocalSession({ json = false }: GlobalOptions, view: ProgressView): LocalSession {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => {
+      view.clear();
+      process.exit(128 + constants.signals[signal]);
+    });
+  }
+  return { view, json };
+}
+
 /** A signal that aborts the command; its reason is a `Failure`. */
 function abortSignalOf({ timeout }: GlobalOptions): AbortSignal {
   const end = new AbortController();

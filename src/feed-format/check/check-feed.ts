@@ -58,7 +58,9 @@ export async function checkFeed(content: AsyncIterable<Buffer>, upload: CheckedU
   const file = new CheckedFile({ definition, mode, fileName, bytesMax: Infinity });
   const accepted = file.accepted(content);
   try {
-    return await checkRows(accepted, upload);
+    const check = await checkRows(accepted, upload);
+    // Thrown at the end of the file, but an unpacker that has failed meanwhile swallows it.
+    return file.problem ? refusedBy(file.problem) : check;
   } catch (error) {
     if (error instanceof ServiceError) return refusedBy(error);
     throw error;
@@ -67,8 +69,8 @@ export async function checkFeed(content: AsyncIterable<Buffer>, upload: CheckedU
   }
 }
 
-const refusedBy = (refusal: ServiceError): FeedCheck => ({
-  refusal,
+const nothingRead: FeedCheck = {
+  refusal: null,
   runFailure: null,
   rows: 0,
   loadable: 0,
@@ -77,7 +79,9 @@ const refusedBy = (refusal: ServiceError): FeedCheck => ({
   hasCurrencies: false,
   issueCounts: [],
   issues: [],
-});
+};
+
+const refusedBy = (refusal: ServiceError): FeedCheck => ({ ...nothingRead, refusal });
 
 /** @throws ServiceError if an upload would refuse the file */
 async function checkRows(
@@ -85,23 +89,22 @@ async function checkRows(
   upload: CheckedUpload,
 ): Promise<FeedCheck> {
   const { format, mode } = upload;
-  const file = await openFile(accepted, { definition: format?.definition ?? strictFormat, mode });
-  const report = new FileReport(file.header, mode);
+  let report: FileReport | undefined;
   try {
+    const file = await openFile(accepted, { definition: format?.definition ?? strictFormat, mode });
+    report = new FileReport(file.header, mode);
     await readRows(file, report, upload);
+    return resultOf(report, upload);
   } catch (error) {
     if (!(error instanceof BrokenFile)) throw error;
     // An upload checks the whole file before a run begins.
     for await (const _ of accepted);
-    return failedBy(error.message, report);
-  } finally {
-    await file.close();
+    return report ? failedBy(error.message, report) : { ...nothingRead, runFailure: error.message };
   }
-  return resultOf(report, upload);
 }
 
 async function readRows(
-  { header, records }: OpenFile,
+  { header, records, close }: OpenFile,
   report: FileReport,
   { mode }: CheckedUpload,
 ): Promise<void> {
@@ -116,7 +119,11 @@ async function readRows(
       return null;
     },
   );
-  for await (const _ of rows);
+  try {
+    for await (const _ of rows);
+  } finally {
+    await close();
+  }
   report.end();
 }
 
