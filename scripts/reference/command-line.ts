@@ -25,7 +25,7 @@ export function commandLinePage(): string {
     ),
     'The result goes to standard output, progress and errors to standard error. An error with `--json` is' +
       ' `{"error": {"message", "exit_code", …}}`, with `status`, `error_code`, `request_id` and the `response` of the service where there' +
-      ' is one, and the `inspection` of a refused file.',
+      ' is one, the `inspection` of a refused file, and the `errors` of a definition in one.',
     table(['Exit code', 'Meaning'], exitCodeMeanings),
     '## npm run admin',
     "The operator's command. It uses the [settings](settings.md) of the service, and works while the service runs or is" +

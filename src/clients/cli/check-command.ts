@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
 import { callersFolder, inCallersFolder, wholeNumber } from './arguments';
-import { checkFile, type CheckOptions } from './check';
+import type { CheckOptions } from './check';
 import { exitCodes } from './failures';
 import type { LocalWork } from './session';
 
@@ -41,7 +41,11 @@ export function addCheckCommand(
         .default('text'),
     )
     .action((path: string, options: CheckOptions, command: Command) =>
-      start(checkFile(path, options, resolvePath), command),
+      start(async (session) => {
+        // Loaded here: other commands start without what reads files.
+        const { checkFile } = await import('./check.js');
+        return checkFile(path, options, resolvePath)(session);
+      }, command),
     );
 }
 

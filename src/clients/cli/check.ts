@@ -6,6 +6,7 @@ import { checkBody, textReport, type CheckedFeed } from './check-report';
 import { readFormat } from './checked-format';
 import { exitCodes } from './failures';
 import { openInputFile, type FeedFile } from './feed-file';
+import { ownPieces } from './mend';
 import { printable, printableJson } from './printable';
 import type { ProgressView } from './progress-view';
 import type { LocalSession, LocalWork } from './session';
@@ -26,7 +27,8 @@ export function checkFile(
   options: CheckOptions,
   resolvePath: (path: string) => string,
 ): LocalWork {
-  return async ({ view, json }) => {
+  return async (session) => {
+    const { view, json } = session;
     const { mode, maxSkippedPercent = null } = options;
     const format = options.format === undefined ? null : await readFormat(options.format, resolvePath);
     const file = await openInputFile(path);
@@ -43,13 +45,13 @@ export function checkFile(
   };
 }
 
-/** Reads the pieces of a file, each with memory of its own. */
+/** Reads the pieces of a file, and shows the progress. */
 async function* piecesOf(file: FeedFile, view: ProgressView): AsyncGenerator<Buffer> {
   let done = 0;
-  for await (const piece of file.read()!) {
+  for await (const piece of ownPieces(file.read()!)) {
     done += piece.length;
     view.show({ name: 'checking', bytes: { done, total: file.size }, detail: printable(file.name) });
-    yield Buffer.from(piece);
+    yield piece;
   }
 }
 
