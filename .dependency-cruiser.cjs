@@ -71,7 +71,10 @@ const folders = {
       admin: ['retention', 'database', 'process'],
     },
   },
-  clients: { imports: ['base', 'feed-format'], subfolders: { cli: [], console: [] } },
+  clients: {
+    imports: ['base', 'feed-format'],
+    subfolders: { workbook: [], cli: ['workbook'], console: ['workbook'] },
+  },
 };
 
 function requireOrder(place, imports) {
