@@ -78,7 +78,7 @@ export class WorkbookReader {
 
   private send(request: WorkbookRequest): Promise<WorkbookAnswer> {
     return new Promise((resolve, reject) => {
-      if (this.end) return reject(this.end.reason as Error);
+      if (this.end) return reject(this.end.reason);
       this.pending = { resolve, reject };
       this.expectMessage();
       this.worker.post(request);

@@ -52,7 +52,7 @@ export function detectTable(split: SplitRecords, stated?: string): Table | undef
 type Candidate = Omit<Table, 'confidence'> & { score: number; evenness: number; matches: number };
 
 function bestOf(records: readonly TableRecord[], delimiter: Delimiter): Candidate | undefined {
-  const found = headerOf(records);
+  const found = findHeaderRecord(records);
   if (!found) return undefined;
   const { at, matches } = found;
   const header = records[at]!;
@@ -75,7 +75,9 @@ function bestOf(records: readonly TableRecord[], delimiter: Delimiter): Candidat
 }
 
 /** Finds the header: the record with the most column names, or else the first one as wide as the following records. */
-function headerOf(records: readonly TableRecord[]): { at: number; matches: number } | undefined {
+export function findHeaderRecord(
+  records: readonly Pick<TableRecord, 'fields'>[],
+): { at: number; matches: number } | undefined {
   const first = records.slice(0, headerRecordsMax);
   const matches: number[] = [];
   for (const { fields } of first) {
