@@ -1,13 +1,13 @@
 import { crc32, deflateRawSync, gzipSync } from 'node:zlib';
 
 /** Builds a ZIP archive with these files. */
-function zipArchive(files: Record<string, string>): Buffer {
+export function zipArchive(files: Readonly<Record<string, string | Buffer>>): Buffer {
   const local: Buffer[] = [];
   const central: Buffer[] = [];
   let offset = 0;
   for (const [fileName, content] of Object.entries(files)) {
     const name = Buffer.from(fileName);
-    const data = Buffer.from(content);
+    const data = Buffer.from(content as string);
     // A format may require an uncompressed first entry.
     const method = fileName === 'mimetype' ? 0 : 8;
     const packed = method === 0 ? data : deflateRawSync(data);

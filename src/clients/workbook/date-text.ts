@@ -15,7 +15,8 @@ export function dateText(raw: string, kind: DateKind, is1904: boolean): string {
   const value = Number(raw);
   if (!Number.isFinite(value) || value < 0 || value >= lastDay[is1904 ? 1904 : 1900] + 1)
     return numberText(raw);
-  const seconds = Math.round(value * secondsOfDay);
+  // A time just before midnight is of its own day.
+  const seconds = Math.min(Math.round(value * secondsOfDay), value < 1 ? secondsOfDay - 1 : Infinity);
   const days = Math.floor(seconds / secondsOfDay);
   const time = timeText(seconds - days * secondsOfDay);
   if (kind === 'elapsed') return timeText(seconds);

@@ -4,7 +4,7 @@ import type { SheetCell, SheetRow } from './sheet-rows';
 import { WorkbookFault } from './workbook-fault';
 
 /** A repeated text can make a small workbook a huge file. */
-export const csvBytesMax = 512 * 1024 ** 2;
+export const csvLimits = { bytes: 512 * 1024 ** 2 };
 
 const batchCharacters = 256 * 1024;
 
@@ -60,7 +60,7 @@ export class SheetCsv {
     const piece = this.encoder.encode(this.text);
     this.text = '';
     this.size += piece.length;
-    if (this.size > csvBytesMax)
+    if (this.size > csvLimits.bytes)
       throw new WorkbookFault(
         'The sheet is too large: as CSV it has more than 512 MiB. Divide it into several workbooks.',
       );
