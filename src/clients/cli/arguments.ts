@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, type Command } from 'commander';
 import { everyDelimiter } from '../../feed-format/delimiter';
 
 /** The option of every list. */
@@ -39,4 +39,25 @@ export const inCallersFolder = (env: NodeJS.ProcessEnv) => (path: string) =>
 /** npm runs scripts in the folder of the project; `INIT_CWD` is the folder of its caller. */
 export function callersFolder(env: NodeJS.ProcessEnv): string {
   return (env.npm_lifecycle_event === 'feed' && env.INIT_CWD) || '.';
+}
+
+/** Adds the options for a FILE that is a workbook. */
+export function withWorkbookOptions(command: Command, env: NodeJS.ProcessEnv): Command {
+  return command
+    .option('--sheet <NAME>', 'of a workbook (.xlsx): the sheet to read, if several have rows')
+    .option(
+      '--header-row <N>',
+      'of a workbook: the row of the sheet with the headers; default: the first row with the most known headers',
+      wholeNumber('--header-row', 1, 1_048_576),
+    )
+    .option('--no-hidden', 'of a workbook: leave hidden rows and columns out')
+    .option(
+      '--no-currency-column',
+      'of a workbook: add no column for the currencies that the formats of prices show',
+    )
+    .option(
+      '--save-csv <NEW>',
+      'of a workbook: write the CSV file that is made of it to NEW, which must not exist',
+      (path) => resolve(callersFolder(env), path),
+    );
 }

@@ -61,7 +61,8 @@ async function* readWhole(handle: FileHandle, path: string, size: number): Async
   }
 }
 
-const cannotRead = (path: string, error: unknown) =>
+/** The failure to read a file. */
+export const cannotRead = (path: string, error: unknown) =>
   new UsageFailure(`${printable(path)} cannot be read: ${printable((error as Error).message)}.`);
 
 export const memoryFile = (name: string, bytes: Buffer): FeedFile => ({

@@ -3,7 +3,7 @@ import { applyAnswers, isOpen } from '../../feed-format/detect/apply-answers';
 import type { FormatDefinition } from '../../feed-format/format-definition';
 import { askFor, doubtLines, parseAnswers } from './doubts';
 import { exitCodes, Failure } from './failures';
-import { memoryFile, openInputFile, type FeedFile } from './feed-file';
+import { memoryFile, type FeedFile } from './feed-file';
 import { countText, printable, printableJson } from './printable';
 import { issuesText, linesText } from './report';
 import { unexpectedResponse } from './service';
@@ -11,6 +11,7 @@ import { putFormat } from './formats';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 import { sendForm } from './upload';
+import { openFeedFile, type WorkbookOptions } from './workbook-file';
 
 type FeedInspection = components['schemas']['FeedInspection'];
 
@@ -23,9 +24,12 @@ interface InspectionOptions {
   answer?: string[];
 }
 
-export function inspectFile(path: string, options: InspectionOptions & { issues: number }): Work {
+export function inspectFile(
+  path: string,
+  options: InspectionOptions & WorkbookOptions & { issues: number },
+): Work {
   return async (session) => {
-    const file = await openInputFile(path);
+    const file = await openFeedFile(session, path, options);
     try {
       const inspection = await inspect(session, file, options);
       let answers = parseAnswers(options.answer ?? [], inspection.doubts);

@@ -1,5 +1,4 @@
 import { exitCodes, Failure } from './failures';
-import { openInputFile } from './feed-file';
 import { inspectRefused } from './inspect';
 import {
   cancelJob,
@@ -14,6 +13,7 @@ import { printable, printableJson } from './printable';
 import { issuesReport, jobReport } from './report';
 import type { Session, Work } from './session';
 import { uploadFeed, type Receipt } from './upload';
+import { openFeedFile, type WorkbookOptions } from './workbook-file';
 
 interface ResultOptions {
   strict?: boolean;
@@ -26,7 +26,7 @@ interface RunOptions extends ResultOptions {
   allowOlder?: boolean;
 }
 
-interface UploadOptions extends RunOptions {
+interface UploadOptions extends RunOptions, WorkbookOptions {
   partner: string;
   run: boolean;
   format?: string;
@@ -77,11 +77,8 @@ export function cancel(jobId: string): Work {
   };
 }
 
-async function store(
-  session: Session,
-  path: string,
-  { partner: partnerName, format, mode, collection, maxSkippedPercent, maxPriceJumpPercent }: UploadOptions,
-): Promise<Receipt> {
+async function store(session: Session, path: string, options: UploadOptions): Promise<Receipt> {
+  const { partner: partnerName, format, mode, collection, maxSkippedPercent, maxPriceJumpPercent } = options;
   const fields = {
     ...(format !== undefined && { format }),
     ...(mode !== undefined && { mode }),
@@ -89,7 +86,7 @@ async function store(
     ...(maxSkippedPercent !== undefined && { max_skipped_percent: maxSkippedPercent }),
     ...(maxPriceJumpPercent !== undefined && { max_price_jump_percent: maxPriceJumpPercent }),
   };
-  const file = await openInputFile(path);
+  const file = await openFeedFile(session, path, options);
   try {
     const receipt = await withHint('Nothing was run.', uploadFeed(session, file, partnerName, fields)).catch(
       (error: unknown) => inspectRefused(error, session, file, { partner: partnerName, format }),

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { isMainThread } from 'node:worker_threads';
 import { UsageError } from '../../base/command-line';
 import { inOptions } from './advice';
 import { exitCodes, Failure } from './failures';
@@ -39,11 +40,17 @@ function exitCodeOf(error: unknown): number {
   return error instanceof Failure ? error.exitCode : exitCodes.refused;
 }
 
-// `| head` closes the pipe.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
-const view = new ProgressView(process.stderr);
-void main(view)
-  .catch((error: unknown) => report(error, view))
-  .then((exitCode) => (process.exitCode = exitCode));
+function start(): void {
+  // `| head` closes the pipe.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+  const view = new ProgressView(process.stderr);
+  void main(view)
+    .catch((error: unknown) => report(error, view))
+    .then((exitCode) => (process.exitCode = exitCode));
+}
+
+if (isMainThread) start();
+// Bundled, this file is also that of the thread that reads a workbook.
+else void import('./workbook-thread.js');

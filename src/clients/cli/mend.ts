@@ -1,11 +1,11 @@
-import { open, unlink, type FileHandle } from 'node:fs/promises';
-import { exitCodes, UsageFailure } from './failures';
-import { openInputFile } from './feed-file';
+import { exitCodes } from './failures';
 import { parseRules, type CellChange, type MendOptions } from './mend-rules';
 import { countText, printable, printableJson } from './printable';
 import { linesText } from './report';
 import type { LocalWork } from './session';
 import { textTable } from './table';
+import { openFeedFile, type WorkbookOptions } from './workbook-file';
+import { writeNew } from './write-new';
 
 interface MendResult {
   /** The new file; null: none was requested. */
@@ -19,9 +19,11 @@ interface MendResult {
 /** Applies rules to a file, shows the changes, and writes a new file. Never overwrites a file. */
 export function mend(
   path: string,
-  options: MendOptions & { output?: string; delimiter?: string; encoding: string; changes: number },
+  options: MendOptions &
+    WorkbookOptions & { output?: string; delimiter?: string; encoding: string; changes: number },
 ): LocalWork {
-  return async ({ view, json }) => {
+  return async (session) => {
+    const { view, json } = session;
     const { output, changes: shown } = options;
     const rules = parseRules(options);
     const counts = new Map(rules.map(({ name }) => [name, 0]));
@@ -32,7 +34,7 @@ export function mend(
         if (first.length < shown) first.push(change);
       }
     };
-    const file = await openInputFile(path);
+    const file = await openFeedFile(session, path, options);
     try {
       // Loaded here: other commands start without these packages.
       const { mendFile } = await import('./mend-file.js');
@@ -56,40 +58,6 @@ export function mend(
 /** Copies the chunks of a file: the source reuses its buffer. */
 export async function* ownPieces(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) yield Buffer.from(piece);
-}
-
-/** Size of a write: rows are small. */
-const blockBytes = 64 * 1024;
-
-/** Writes a new file, and removes it on failure. @throws UsageFailure if it exists or cannot be written */
-async function writeNew(path: string, pieces: AsyncIterable<Buffer>): Promise<void> {
-  const file = await open(path, 'wx').catch((error: unknown) => {
-    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    const reason = isThere ? 'it exists already' : printable((error as Error).message);
-    throw new UsageFailure(`${printable(path)} cannot be written: ${reason}.`);
-  });
-  try {
-    await writeAll(file, pieces);
-    await file.close();
-  } catch (error) {
-    await file.close();
-    await unlink(path);
-    throw error;
-  }
-}
-
-async function writeAll(file: FileHandle, pieces: AsyncIterable<Buffer>): Promise<void> {
-  let block: Buffer[] = [];
-  let bytes = 0;
-  for await (const piece of pieces) {
-    block.push(piece);
-    bytes += piece.length;
-    if (bytes < blockBytes) continue;
-    await file.writeFile(Buffer.concat(block));
-    block = [];
-    bytes = 0;
-  }
-  await file.writeFile(Buffer.concat(block));
 }
 
 function mendReport({ output, rules, changes }: MendResult): string {

@@ -10,6 +10,7 @@ import {
   inCallersFolder,
   nonEmpty,
   wholeNumber,
+  withWorkbookOptions,
 } from './arguments';
 import { addCatalogCommands, addFormatCommands, type Start } from './catalog-commands';
 import { revert, showChanges } from './changes';
@@ -86,12 +87,13 @@ export function feedProgram(
 
 function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv): void {
   const file = () =>
-    new Argument('<FILE>', 'a CSV file, - for standard input').argParser(inCallersFolder(env));
+    new Argument('<FILE>', 'a CSV file or a workbook (.xlsx), - for standard input').argParser(
+      inCallersFolder(env),
+    );
   const partner = ['--partner <NAME>', 'the partner of the feed'] as const;
-  program
-    .command('upload')
-    .description('upload a CSV file, load it and show the result')
-    .addArgument(file())
+  const fileCommand = (name: string, description: string) =>
+    withWorkbookOptions(program.command(name).description(description).addArgument(file()), env);
+  fileCommand('upload', 'upload a CSV file, load it and show the result')
     .requiredOption(...partner)
     .option('--no-run', 'only store the file')
     .option(...format)
@@ -109,10 +111,7 @@ function addFileCommands(program: Command, start: Start, env: NodeJS.ProcessEnv)
     .action((path: string, options: Parameters<typeof upload>[1], command: Command) =>
       start(upload(path, options), command),
     );
-  program
-    .command('inspect')
-    .description('check a file without storing it: columns, first rows, issues')
-    .addArgument(file())
+  fileCommand('inspect', 'check a file without storing it: columns, first rows, issues')
     .requiredOption(...partner)
     .option(...format)
     .option('--save <NAME>', 'save the suggested format as a format of the partner')
@@ -132,14 +131,16 @@ function addMendCommand(
   start: (work: LocalWork, command: Command) => Promise<void>,
   env: NodeJS.ProcessEnv,
 ): void {
-  program
+  const mendCommand = program
     .command('mend')
     .description('apply rules to the cells of a CSV file and show the changes; without a service')
     .addArgument(
-      new Argument('<FILE>', 'a CSV file with a header row, - for standard input').argParser(
-        inCallersFolder(env),
-      ),
-    )
+      new Argument(
+        '<FILE>',
+        'a CSV file with a header row or a workbook (.xlsx), - for standard input',
+      ).argParser(inCallersFolder(env)),
+    );
+  withWorkbookOptions(mendCommand, env)
     .option('--output <OUT>', 'write the mended file to OUT, which must not exist', (path) =>
       resolve(callersFolder(env), path),
     )

@@ -17,6 +17,8 @@ export interface GlobalOptions {
 export interface LocalSession {
   view: ProgressView;
   json: boolean;
+  /** Aborts the command. Absent: a signal ends the process. */
+  signal?: AbortSignal;
 }
 
 export interface Session extends LocalSession {
@@ -33,8 +35,9 @@ export type LocalWork = (session: LocalSession) => Promise<number>;
 
 /** Opens a session, which signals and `--timeout` abort. @throws UsageFailure */
 export function openSession(options: GlobalOptions, view: ProgressView, env: NodeJS.ProcessEnv): Session {
-  const service = new Service(findAddress(options, env), abortSignalOf(options), (text) => view.note(text));
-  return { service, view, json: options.json ?? false, invocation: invocationOf(env) };
+  const signal = abortSignalOf(options);
+  const service = new Service(findAddress(options, env), signal, (text) => view.note(text));
+  return { service, view, signal, json: options.json ?? false, invocation: invocationOf(env) };
 }
 
 export const invocationOf = (env: NodeJS.ProcessEnv) =>

@@ -16,16 +16,18 @@ export interface XmlHandler {
 const depthMax = 100;
 
 /**
- * Parses a part of a workbook in UTF-8 piece by piece, and yields after each piece.
+ * Parses a part of a workbook in UTF-8 or UTF-16 piece by piece, and yields after each piece. An empty part has nothing.
  * @throws WorkbookFault for text that is not well-formed, has a document type, or is nested too deep
  */
 export function* parseXml(pieces: Iterable<Uint8Array>, handler: XmlHandler): Generator<void> {
   const parser = xmlParser(handler);
-  const decoder = new TextDecoder();
+  let decoder: InstanceType<typeof TextDecoder> | undefined;
   for (const piece of pieces) {
+    decoder ??= new TextDecoder(encodingOf(piece));
     write(parser, decoder.decode(piece, { stream: true }));
     yield;
   }
+  if (!decoder) return;
   write(parser, decoder.decode());
   write(parser, null);
   yield;
@@ -34,6 +36,12 @@ export function* parseXml(pieces: Iterable<Uint8Array>, handler: XmlHandler): Ge
 /** Parses a part at once. @throws WorkbookFault as `parseXml` */
 export function parseWholeXml(pieces: Iterable<Uint8Array>, handler: XmlHandler): void {
   for (const _ of parseXml(pieces, handler));
+}
+
+/** Tells the encoding of a part by its first bytes: `<`, or a byte order mark. */
+function encodingOf([first, second]: Uint8Array): string {
+  if (first === 0xff || second === 0) return 'utf-16le';
+  return first === 0xfe || first === 0 ? 'utf-16be' : 'utf-8';
 }
 
 type Parser = SaxesParser<{ xmlns: false; position: false }>;
