@@ -116,7 +116,8 @@ function readWorkbook(archive: ZipArchive, part: string) {
   let is1904 = false;
   parseWholeXml(archive.read(part), {
     open(name, attributes) {
-      if (name === 'workbookPr') is1904 = isTrue(attributes.date1904);
+      // Extensions have an element of this name too.
+      if (name === 'workbookPr') is1904 ||= isTrue(attributes.date1904);
       if (name !== 'sheet') return;
       if (listed.length === sheetsMax)
         throw new WorkbookFault(

@@ -132,7 +132,7 @@ decimal_separator: Some prices in "price" have a decimal comma, others a decimal
   });
 
   it('prints the response of the service as JSON with --json', async () => {
-    const { code, stdout } = await feed('inspect', write(excelWorkbook(), 'spring.xlsx'), '--json', ...acme);
+    const { code, stdout } = await feed('inspect', write(excelWorkbook(), 'spring.csv'), '--json', ...acme);
 
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject({ accepted: false, hint: { code: 'excel_workbook' } });
@@ -150,11 +150,11 @@ describe('a rejected upload', () => {
   });
 
   it('names the kind of the file, from standard input too', async () => {
-    const path = write(excelWorkbook(), 'spring.xlsx');
+    const path = write(excelWorkbook(), 'spring.csv');
     const utf16 = Buffer.from(csv, 'utf16le').toString('latin1');
 
     expect((await feed('upload', path, ...acme)).stderr).toMatch(
-      /400 \(not_csv\): Only CSV uploads are supported .*\nThis is an Excel workbook: save it as CSV UTF-8\.\n$/,
+      /400 \(wrong_encoding\): CSV file must be UTF-8 encoded\. .*\nThis is an Excel workbook: save it as CSV UTF-8\.\n$/,
     );
     const piped = await runFeedCommand(['upload', '-', ...acme], env, utf16);
     expect(piped.stderr).toMatch(

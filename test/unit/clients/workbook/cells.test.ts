@@ -129,6 +129,14 @@ describe('dates', () => {
     ]);
   });
 
+  it('count from 1904 although an extension of the workbook has settings of its own', () => {
+    const xml =
+      '<workbook xmlns:r="r"><workbookPr date1904="1"/><sheets><sheet name="A" r:id="rId1"/></sheets>' +
+      '<extLst><ext><x:workbookPr xmlns:x="x"/></ext></extLst></workbook>';
+    const parts = { 'xl/workbook.xml': xml };
+    expect(readCells([styled(1, 43830), 'x'], { formats: ['yyyy-mm-dd'], parts })[0]).toBe('2024-01-01');
+  });
+
   it('are numbers where there is no such day', () => {
     expect(withFormat('yyyy-mm-dd', -1, 0, 2958466)).toEqual(['-1', '0', '2958466']);
   });

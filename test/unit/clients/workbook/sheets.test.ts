@@ -1,5 +1,6 @@
 import { readSheet } from '../../../support/read-workbook';
-import { relationship, styled, workbookFile, type TestCell } from '../../../support/workbooks';
+import { zipArchive } from '../../../support/other-file-formats';
+import { relationship, styled, workbookFile, workbookParts, type TestCell } from '../../../support/workbooks';
 import { csvName, Workbook } from '../../../../src/clients/workbook/workbook';
 
 const header = ['sku', 'name', 'price'];
@@ -33,6 +34,32 @@ describe('the list of sheets', () => {
     expect(expected.records).toEqual([header, ['A1', 'Cup', '12.5']]);
     expect(readSheet({ sheets: [{ rows }], isTerse: true })).toEqual(expected);
     expect(readSheet({ sheets: [{ rows }], prefix: 'x:' })).toEqual(expected);
+  });
+});
+
+describe('the parts of a workbook', () => {
+  const rows = [header, cup];
+
+  it('are in UTF-8 or UTF-16', () => {
+    const xml =
+      '<worksheet><sheetData><row><c t="inlineStr"><is><t>sku €</t></is></c></row><row><c><v>1</v></c></row></sheetData></worksheet>';
+    const little = Buffer.from(`\ufeff${xml}`, 'utf16le');
+    for (const part of [Buffer.from(xml), little, Buffer.from(little).swap16(), little.subarray(2)]) {
+      const file = workbookFile({ sheets: [{}], parts: { 'xl/worksheets/sheet1.xml': part } });
+      expect(readSheet(file).records).toEqual([['sku €'], ['1']]);
+    }
+  });
+
+  it('may be named with other letters and backslashes, and strings and styles may be missing', () => {
+    const names = {
+      'xl/worksheets/sheet1.xml': String.raw`xl\Worksheets\Sheet1.xml`,
+      'xl/workbook.xml': '/xl/workbook.xml',
+    };
+    const parts = Object.entries(workbookParts({ sheets: [{ rows }], isTerse: true }))
+      .filter(([name]) => !['xl/styles.xml', 'xl/sharedStrings.xml'].includes(name))
+      .map(([name, part]) => [names[name as keyof typeof names] ?? name, part]);
+    const file = zipArchive(Object.fromEntries(parts) as Record<string, string>);
+    expect(readSheet(file).records).toEqual([header, ['A1', 'Cup', '12.5']]);
   });
 });
 
