@@ -11,7 +11,7 @@ import { putFormat } from './formats';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 import { sendForm } from './upload';
-import { openFeedFile, type WorkbookOptions } from './workbook-file';
+import { openUploadedFile, type WorkbookOptions } from './workbook-file';
 
 type FeedInspection = components['schemas']['FeedInspection'];
 
@@ -29,7 +29,7 @@ export function inspectFile(
   options: InspectionOptions & WorkbookOptions & { issues: number },
 ): Work {
   return async (session) => {
-    const file = await openFeedFile(session, path, options);
+    const file = await openUploadedFile(session, path, options);
     try {
       const inspection = await inspect(session, file, options);
       let answers = parseAnswers(options.answer ?? [], inspection.doubts);

@@ -13,7 +13,7 @@ import { printable, printableJson } from './printable';
 import { issuesReport, jobReport } from './report';
 import type { Session, Work } from './session';
 import { uploadFeed, type Receipt } from './upload';
-import { openFeedFile, type WorkbookOptions } from './workbook-file';
+import { openUploadedFile, type WorkbookOptions } from './workbook-file';
 
 interface ResultOptions {
   strict?: boolean;
@@ -86,7 +86,7 @@ async function store(session: Session, path: string, options: UploadOptions): Pr
     ...(maxSkippedPercent !== undefined && { max_skipped_percent: maxSkippedPercent }),
     ...(maxPriceJumpPercent !== undefined && { max_price_jump_percent: maxPriceJumpPercent }),
   };
-  const file = await openFeedFile(session, path, options);
+  const file = await openUploadedFile(session, path, options);
   try {
     const receipt = await withHint('Nothing was run.', uploadFeed(session, file, partnerName, fields)).catch(
       (error: unknown) => inspectRefused(error, session, file, { partner: partnerName, format }),

@@ -4,7 +4,7 @@ import { countText, printable, printableJson } from './printable';
 import { linesText } from './report';
 import type { LocalWork } from './session';
 import { textTable } from './table';
-import { openFeedFile, type WorkbookOptions } from './workbook-file';
+import { openUploadedFile, type WorkbookOptions } from './workbook-file';
 import { writeNew } from './write-new';
 
 interface MendResult {
@@ -34,7 +34,7 @@ export function mend(
         if (first.length < shown) first.push(change);
       }
     };
-    const file = await openFeedFile(session, path, options);
+    const file = await openUploadedFile(session, path, options);
     try {
       // Loaded here: other commands start without these packages.
       const { mendFile } = await import('./mend-file.js');

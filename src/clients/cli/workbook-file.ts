@@ -24,7 +24,7 @@ export interface WorkbookOptions {
 const isWorkbook = (path: string) => /\.xls[xm]$/i.test(path);
 
 /** Opens a feed file as `openInputFile`; of a workbook (.xlsx), the CSV file that a sheet becomes. @throws Failure */
-export async function openFeedFile(
+export async function openUploadedFile(
   session: LocalSession,
   path: string,
   options: WorkbookOptions,

@@ -68,7 +68,7 @@ function isCodeFormat(tokens: FormatTokens): boolean {
  * Writes the number of a thing as Excel shows it, but all of its digits, and without an exponent.
  * @param raw - of a whole number, all digits stay, although Excel would keep 15
  */
-export function codeText(raw: string, format?: CellFormat): string {
+export function identifierText(raw: string, format?: CellFormat): string {
   const plain = /^[1-9]\d*$/.test(raw) ? raw : numberText(raw);
   const shown = format?.displayed?.(Number(raw)) ?? plain;
   const digitsOf = (text: string) => text.replace(/\D/g, '').replace(/^0+/, '');

@@ -1,4 +1,4 @@
-import { codeText, type CellFormat } from './cell-format';
+import { identifierText, type CellFormat } from './cell-format';
 import { dateText, isoDateText } from './date-text';
 import { numberText } from './number-text';
 import type { SheetCell } from './sheet-rows';
@@ -30,6 +30,6 @@ function numberCellText(
   isSku: boolean,
 ): string {
   if (format?.date) return dateText(text, format.date, is1904);
-  if (isSku || format?.isCode) return codeText(text, format);
+  if (isSku || format?.isCode) return identifierText(text, format);
   return numberText(text);
 }

@@ -8,7 +8,7 @@ export type WorkbookRequest =
 
 /** What the worker answers: progress any number of times, then one of the others. */
 export type WorkbookAnswer =
-  | Progress
+  | WorkbookProgress
   | { kind: 'opened'; sheets: SheetOverview[] }
   | { kind: 'sheet'; table: SheetTable }
   | { kind: 'csv'; bytes: Uint8Array; fileName: string }
@@ -16,7 +16,7 @@ export type WorkbookAnswer =
   | { kind: 'fault'; message: string };
 
 /** Bytes of the workbook that the request has read, of those that it reads. */
-export interface Progress {
+export interface WorkbookProgress {
   kind: 'progress';
   done: number;
   total: number;

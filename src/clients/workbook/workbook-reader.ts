@@ -1,4 +1,4 @@
-import type { Progress, WorkbookAnswer, WorkbookRequest } from './messages';
+import type { WorkbookProgress, WorkbookAnswer, WorkbookRequest } from './messages';
 import type { SheetOptions, SheetOverview, SheetTable } from './sheet-table';
 import { WorkbookFault } from './workbook-fault';
 
@@ -12,7 +12,7 @@ export interface WorkbookWorker {
 }
 
 export interface WorkbookReaderOptions {
-  onProgress?: (progress: Progress) => void;
+  onProgress?: (progress: WorkbookProgress) => void;
   /** Terminates the worker; what is pending rejects with its reason. */
   signal?: AbortSignal;
   /** Time without a message from the worker after which it is terminated. */

@@ -51,13 +51,13 @@ describe('the parts of a workbook', () => {
   });
 
   it('may be named with other letters and backslashes, and strings and styles may be missing', () => {
-    const names = {
+    const names: Record<string, string> = {
       'xl/worksheets/sheet1.xml': String.raw`xl\Worksheets\Sheet1.xml`,
       'xl/workbook.xml': '/xl/workbook.xml',
     };
     const parts = Object.entries(workbookParts({ sheets: [{ rows }], isTerse: true }))
       .filter(([name]) => !['xl/styles.xml', 'xl/sharedStrings.xml'].includes(name))
-      .map(([name, part]) => [names[name as keyof typeof names] ?? name, part]);
+      .map(([name, part]) => [names[name] ?? name, part]);
     const file = zipArchive(Object.fromEntries(parts) as Record<string, string>);
     expect(readSheet(file).records).toEqual([header, ['A1', 'Cup', '12.5']]);
   });
