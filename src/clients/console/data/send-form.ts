@@ -4,14 +4,14 @@ import { apiKey, refuseKey } from '../session';
 import { texts } from '../texts';
 
 /** Number of sent bytes of a form. */
-export interface Progress {
+export interface SentBytes {
   sent: number;
   total: number;
 }
 
 /** How a request reports progress, and is cancelled. */
 export interface Transfer {
-  onProgress?: (progress: Progress) => void;
+  onProgress?: (progress: SentBytes) => void;
   signal?: AbortSignal;
 }
 
@@ -30,7 +30,7 @@ export function sendFormData<Body>(
 ): Promise<Body> {
   return new Promise((resolve, reject) => {
     const request = new XMLHttpRequest();
-    let progress: Progress = { sent: 0, total: 0 };
+    let progress: SentBytes = { sent: 0, total: 0 };
     request.open('POST', serviceUrl + path);
     request.responseType = 'json';
     const key = apiKey();
@@ -54,6 +54,6 @@ export function sendFormData<Body>(
   });
 }
 
-function lossOf({ sent, total }: Progress): string {
+function lossOf({ sent, total }: SentBytes): string {
   return sent === 0 ? texts.failure.offline : texts.transfer.lost(megabyte(sent), megabyte(total));
 }

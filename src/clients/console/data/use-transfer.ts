@@ -1,9 +1,9 @@
 import { useEffect, useRef, useState } from 'react';
-import type { Progress, Transfer } from './send-form';
+import type { SentBytes, Transfer } from './send-form';
 
 /** A transfer of this view: its progress, and its cancellation by the user, or when the view is closed. */
 export function useTransfer() {
-  const [progress, setProgress] = useState<Progress>();
+  const [progress, setProgress] = useState<SentBytes>();
   const running = useRef<AbortController>(null);
   const attempt = useRef({ content: '', key: '' });
   useEffect(() => () => running.current?.abort(), []);

@@ -1,11 +1,11 @@
-import { Label, ProgressBar } from 'react-aria-components';
-import type { Progress } from '../data/send-form';
+import type { SentBytes } from '../data/send-form';
 import { megabyte } from '../locale';
 import { texts } from '../texts';
 import { Action } from './action';
+import { WorkProgress } from './work-progress';
 
 interface Options {
-  progress: Progress | undefined;
+  progress: SentBytes | undefined;
   onCancel: () => void;
 }
 
@@ -15,19 +15,11 @@ export function Sending({ progress, onCancel }: Options) {
   const isSent = total > 0 && sent === total;
   return (
     <>
-      <ProgressBar
-        className="progress"
-        value={total > 0 ? (100 * sent) / total : 0}
-        isIndeterminate={isSent || total === 0}
-      >
-        {({ percentage, valueText, isIndeterminate }) => (
-          <>
-            <Label>{isSent ? texts.transfer.storing : texts.transfer.sending}</Label>
-            <span>{!isIndeterminate && valueText}</span>
-            <progress aria-hidden max={100} value={isSent ? 100 : percentage} />
-          </>
-        )}
-      </ProgressBar>
+      <WorkProgress
+        label={isSent ? texts.transfer.storing : texts.transfer.sending}
+        percent={total > 0 ? (100 * sent) / total : undefined}
+        isWaiting={isSent}
+      />
       {total > 0 && <p className="muted">{texts.transfer.sent(megabyte(sent), megabyte(total))}</p>}
       {!isSent && <Action onPress={onCancel}>{texts.transfer.cancel}</Action>}
     </>

@@ -1,6 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { Label, ProgressBar } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
@@ -12,6 +11,7 @@ import { time } from '../locale';
 import { Action } from '../parts/action';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
+import { WorkProgress } from '../parts/work-progress';
 import { Summary } from '../parts/summary';
 import { Value, visible } from '../parts/value';
 import { texts } from '../texts';
@@ -75,20 +75,14 @@ function InProgress({ job }: { job: Schemas['Job'] }) {
       bodyOf(client.POST('/jobs/{job_id}/cancel', { params: { path: { job_id: job.job_id } } })),
   });
   const { progress } = job;
-  const share = progress && progress.bytes_total > 0 ? (100 * progress.bytes_read) / progress.bytes_total : 0;
   return (
     <>
-      <ProgressBar className="progress" value={share} isIndeterminate={!progress}>
-        {({ percentage, valueText }) => (
-          <>
-            <Label>
-              {progress ? (texts.run.phases[progress.phase] ?? progress.phase) : texts.run.waiting}
-            </Label>
-            <span>{progress && valueText}</span>
-            <progress aria-hidden max={100} value={percentage} />
-          </>
-        )}
-      </ProgressBar>
+      <WorkProgress
+        label={progress ? (texts.run.phases[progress.phase] ?? progress.phase) : texts.run.waiting}
+        percent={
+          progress && (progress.bytes_total > 0 ? (100 * progress.bytes_read) / progress.bytes_total : 0)
+        }
+      />
       {progress && (
         <p className="muted">{texts.run.rows(progress.rows, Math.round(progress.rows_per_second))}</p>
       )}

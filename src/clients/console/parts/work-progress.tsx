@@ -1,0 +1,28 @@
+import { Label, ProgressBar } from 'react-aria-components';
+
+interface Options {
+  label: string;
+  /** Part that is done; undefined: unknown. */
+  percent: number | undefined;
+  /** Whether the rest takes an unknown time, although the bar is full. */
+  isWaiting?: boolean;
+}
+
+/** Shows how much of some work is done. */
+export function WorkProgress({ label, percent, isWaiting = false }: Options) {
+  return (
+    <ProgressBar
+      className="progress"
+      value={percent ?? 0}
+      isIndeterminate={isWaiting || percent === undefined}
+    >
+      {({ valueText, isIndeterminate }) => (
+        <>
+          <Label>{label}</Label>
+          <span>{!isIndeterminate && valueText}</span>
+          <progress aria-hidden max={100} value={percent} />
+        </>
+      )}
+    </ProgressBar>
+  );
+}
