@@ -4,9 +4,12 @@ export const consoleDepthMax = 17;
 /**
  * Renders the shell of the console, without inline scripts or styles.
  * @param toRoot - relative path to the root of the service
- * @param paths - of the loaded files
+ * @param paths - of the files; the console loads the worker only for a workbook
  */
-export function renderShell(toRoot: string, paths: { styles: string; script: string }): string {
+export function renderShell(
+  toRoot: string,
+  paths: { styles: string; script: string; workbookWorker: string },
+): string {
   const address = (path: string) => toRoot + path.slice(1);
   return `<!doctype html>
 <html lang="en">
@@ -22,7 +25,7 @@ export function renderShell(toRoot: string, paths: { styles: string; script: str
     <script type="module" src="${address(paths.script)}"></script>
   </head>
   <body>
-    <div id="console"></div>
+    <div id="console" data-workbook-worker="${paths.workbookWorker.slice(1)}"></div>
     <noscript>The console needs JavaScript. The <a href="${toRoot}docs">documentation</a> shows how to use the API without it.</noscript>
   </body>
 </html>

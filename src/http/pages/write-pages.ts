@@ -20,6 +20,7 @@ function makePages(): Map<string, Buffer> {
   const console = {
     styles: asset('console.css', contentOf('#console/console.css')),
     script: asset('console.js', contentOf('#console/console.js')),
+    workbookWorker: asset('workbook-worker.js', contentOf('#console/workbook-worker.js')),
   };
   const swagger = {
     'swagger-ui.css': contentOf('swagger-ui-dist/swagger-ui.css'),

@@ -167,6 +167,10 @@ describe('the addresses of the console', () => {
 const addressesIn = (page: string) =>
   [...page.matchAll(/<(?:script|link) [^>]*(?:src|href)="(?!data:)([^"]*)"/g)].map(([, address]) => address!);
 
+/** Returns the addresses that a page loads when they are needed. */
+const laterAddressesIn = (page: string) =>
+  [...page.matchAll(/ data-workbook-worker="([^"]*)"/g)].map(([, address]) => address!);
+
 const get = (path: string, headers: Record<string, string> = {}, method = 'GET') =>
   sendRaw(service.url, { method, path, headers });
 
@@ -176,15 +180,20 @@ describe('the files that pages load', () => {
     const shown = await Promise.all(
       ['/', '/console', '/docs'].map((path) => get(path, { accept: 'text/html' })),
     );
-    const addresses = shown.flatMap(({ text }) => addressesIn(text));
+    const addresses = shown.flatMap(({ text }) => [...addressesIn(text), ...laterAddressesIn(text)]);
     files = [...new Set(addresses.map((address) => new URL(address, service.url).pathname))];
   });
 
   it('are cached forever, at addresses that contain the digest of their content', async () => {
     expect(files.map((path) => path.replace(/-[0-9a-f]{16}/, '')).sort()).toEqual(
-      ['console.css', 'console.js', 'initializer.js', 'swagger-ui-bundle.js', 'swagger-ui.css'].map(
-        (name) => `/assets/${name}`,
-      ),
+      [
+        'console.css',
+        'console.js',
+        'initializer.js',
+        'swagger-ui-bundle.js',
+        'swagger-ui.css',
+        'workbook-worker.js',
+      ].map((name) => `/assets/${name}`),
     );
     for (const path of files) {
       const { status, headers, text } = await get(path);
