@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { openPage, watchPage, type Look, type OpenPage } from './browser';
+import { createTestFolder } from './harness';
 
 /** Tabs with a session, by service and key. */
 const tabs = new Map<string, Page>();
@@ -48,4 +51,25 @@ export async function chooseFile(page: Page, partner: string, name: string, cont
   const file = { name, mimeType: 'text/csv', buffer: Buffer.from(content) };
   await page.setInputFiles('input[type=file]', file);
   await page.getByRole('heading', { name: 'About this file' }).waitFor();
+}
+
+/** Drops a file for a partner on the zone, as from a desktop. */
+export async function dropFile(
+  page: Page,
+  partner: string,
+  name: string,
+  content: string | Uint8Array,
+): Promise<void> {
+  await page.getByLabel('Partner', { exact: true }).fill(partner);
+  const file = join(createTestFolder(), name);
+  writeFileSync(file, content);
+  const zone = (await page.locator('.drop').boundingBox())!;
+  const session = await page.context().newCDPSession(page);
+  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
+    await session.send('Input.dispatchDragEvent', {
+      type,
+      x: zone.x + 20,
+      y: zone.y + 20,
+      data: { items: [], files: [file], dragOperationsMask: 1 },
+    });
 }

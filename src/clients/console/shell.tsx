@@ -30,6 +30,7 @@ import { EditSourceView, NewSourceView } from './views/source-form';
 import { SourceTestView } from './views/source-test';
 import { SourcesView } from './views/sources';
 import { DeliveriesView, WebhooksView } from './views/webhooks';
+import { WorkbookView } from './views/workbook';
 
 const links = [
   [routes.home, texts.nav.home],
@@ -117,6 +118,7 @@ function Views() {
       <Switch>
         <Route path={routes.home} component={HomeView} />
         <Route path={routes.send} component={SendView} />
+        <Route path={routes.workbook} component={WorkbookView} />
         <Route path={routes.check} component={CheckView} />
         <Route path={routes.feeds} component={FeedsView} />
         <Route<{ feed: string; step?: string; run?: string }> path={routes.feed}>

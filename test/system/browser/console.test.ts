@@ -1,9 +1,6 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { BrowserContext, Page } from 'playwright-core';
 import { findFaults, openPage, startBrowser } from '../../support/browser';
-import { chooseFile, enterKey, openConsole } from '../../support/console';
-import { createTestFolder } from '../../support/harness';
+import { chooseFile, dropFile, enterKey, openConsole } from '../../support/console';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 let service: ServiceProcess;
@@ -19,20 +16,9 @@ const open = (path: string) => openConsole(browser, { url: service.url!, key: se
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
-/** Drops a file on the zone, as from a desktop. */
-async function dropFile(page: Page, partner: string, name: string, content: string): Promise<void> {
-  await page.getByLabel('Partner', { exact: true }).fill(partner);
-  const file = join(createTestFolder(), name);
-  writeFileSync(file, content);
-  const zone = (await page.locator('.drop').boundingBox())!;
-  const session = await page.context().newCDPSession(page);
-  for (const type of ['dragEnter', 'dragOver', 'drop'] as const)
-    await session.send('Input.dispatchDragEvent', {
-      type,
-      x: zone.x + 20,
-      y: zone.y + 20,
-      data: { items: [], files: [file], dragOperationsMask: 1 },
-    });
+/** Drops a file for a partner, and waits until it has been inspected. */
+async function dropFeed(page: Page, partner: string, name: string, content: string): Promise<void> {
+  await dropFile(page, partner, name, content);
   await page.getByRole('heading', { name: 'About this file' }).waitFor();
 }
 
@@ -46,7 +32,7 @@ const germanFeed = [
 describe('the steps of a partner', () => {
   it('leads from a dropped file to zero issues, and survives a reload at each step', async () => {
     const { page, requested, complaints } = await open('/send');
-    await dropFile(page, 'Nordwind', 'artikel.csv', germanFeed);
+    await dropFeed(page, 'Nordwind', 'artikel.csv', germanFeed);
 
     // The detected format.
     await page.reload();
@@ -107,7 +93,7 @@ describe('the steps of a partner', () => {
 
   it('asks about ambiguities of the file, and stores nothing before they are answered', async () => {
     const { page, complaints } = await open('/send');
-    await dropFile(page, 'Ostwind', 'preise.csv', 'Artikelnr;Bezeichnung;EK;UVP\nA-1;Zelt;4,10;9,99');
+    await dropFeed(page, 'Ostwind', 'preise.csv', 'Artikelnr;Bezeichnung;EK;UVP\nA-1;Zelt;4,10;9,99');
     await page.getByText('Answer the questions about the file.').waitFor();
     expect(await button(page, 'Store the file and preview').isDisabled()).toBe(true);
 
@@ -138,7 +124,7 @@ describe('the steps of a partner', () => {
 
   it('shows instructions for a file that is not a table', async () => {
     const { page } = await open('/send');
-    await chooseFile(page, 'Nordwind', 'book.csv', 'PK\u0003\u0004 xl/workbook.xml [Content_Types].xml');
+    await chooseFile(page, 'Nordwind', 'products.csv', '{"products": []}');
 
     const alert = page.getByRole('alert');
     await alert.getByText('This file cannot be read as a table').waitFor();

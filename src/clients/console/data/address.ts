@@ -1,5 +1,6 @@
 import { useSearchParams, type BaseLocationHook, type Parser } from 'wouter';
 import { useBrowserLocation, useSearch as useBrowserSearch } from 'wouter/use-browser-location';
+import type { SheetOptions } from '../../workbook/sheet-table';
 import { consolePath } from '../api';
 import type { SourcePath } from './sources';
 
@@ -7,6 +8,7 @@ import type { SourcePath } from './sources';
 export const routes = {
   home: '/',
   send: '/send',
+  workbook: '/send/workbook',
   check: '/send/check',
   feeds: '/feeds',
   feed: '/feeds/:feed/:step?/:run?',
@@ -59,6 +61,27 @@ export const addressOfSource = (
   view?: 'edit' | 'test',
   query: Record<string, string | undefined> = {},
 ) => addressOf('source', { ...query, partner, source, view });
+
+/** Returns the address of a sheet of the chosen workbook, and of how it is read. */
+export const addressOfSheet = ({ sheet, headerRow, withHidden = true, withCurrency = true }: SheetOptions) =>
+  addressOf('workbook', {
+    sheet,
+    header: headerRow,
+    hidden: withHidden ? '' : 'no',
+    currency: withCurrency ? '' : 'no',
+  });
+
+/** The inverse of `addressOfSheet`; null without a sheet. @param read - as `useFilters` */
+export function sheetAt(read: (name: string) => string): SheetOptions | null {
+  const headerRow = Number(read('header')) || undefined;
+  if (!read('sheet')) return null;
+  return {
+    sheet: read('sheet'),
+    headerRow,
+    withHidden: read('hidden') !== 'no',
+    withCurrency: read('currency') !== 'no',
+  };
+}
 
 /** Decodes a segment; keeps malformed escape sequences, as people type addresses too. */
 const decoded = (segment: string) =>

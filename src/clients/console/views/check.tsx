@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf, routes } from '../data/address';
+import { addressOf, addressOfSheet, routes } from '../data/address';
 import { useDraft, type Draft } from '../data/draft';
 import { byMapping, proposeReading } from '../data/reading';
 import { requestInspection } from '../data/upload';
@@ -9,6 +9,7 @@ import { FailureNotice } from '../parts/failure';
 import { Loading, PageView } from '../parts/page';
 import { texts } from '../texts';
 import { FileFacts } from './file-facts';
+import { LostFile } from './lost-file';
 import { NoTable } from './no-table';
 import { ReadingForm } from './reading-form';
 
@@ -16,17 +17,19 @@ import { ReadingForm } from './reading-form';
 export function CheckView() {
   const draft = useDraft();
   if (draft.data?.partner === '') return <Redirect to={routes.send} replace />;
-  if (draft.data === null)
-    return (
-      <PageView title={texts.check.lost}>
-        <p>{texts.check.lostWay}</p>
-        <Link href={routes.send} className="button primary">
-          {texts.send.choose}
-        </Link>
-      </PageView>
-    );
+  if (draft.data === null) return <LostFile />;
+  if (draft.data?.workbook && !draft.data.sheet) return <Redirect to={routes.workbook} replace />;
   return (
-    <PageView title={texts.check.title}>
+    <PageView
+      title={texts.check.title}
+      actions={
+        draft.data?.sheet && (
+          <Link href={addressOfSheet(draft.data.sheet)} className="button">
+            {texts.workbook.anotherSheet}
+          </Link>
+        )
+      }
+    >
       {draft.data ? <Inspected draft={draft.data} /> : <Loading />}
     </PageView>
   );

@@ -9,9 +9,10 @@ import {
   type FileDropItem,
 } from 'react-aria-components';
 import { useLocation } from 'wouter';
-import { routes, useFilters } from '../data/address';
-import { saveDraft, useDraft } from '../data/draft';
+import { useFilters } from '../data/address';
+import { nextStep, saveDraft, useDraft, type Draft } from '../data/draft';
 import { useOnlyPartner } from '../data/queries';
+import { isWorkbook } from '../data/workbook';
 import { Action } from '../parts/action';
 import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
@@ -29,12 +30,14 @@ export function SendView() {
   const [typed, setTyped] = useState<string>();
   const partner = typed ?? (read('partner') || draft.data?.partner || only || '');
 
-  const take = async (file: File) => {
-    await saveDraft({ partner: partner.trim(), file });
+  const proceed = async (chosen: Draft) => {
+    await saveDraft(chosen);
     await draft.refetch();
-    if (partner.trim()) navigate(routes.check);
+    if (chosen.partner) navigate(nextStep(chosen));
     else setFault('partner');
   };
+  const take = async (file: File) =>
+    proceed({ partner: partner.trim(), file, workbook: (await isWorkbook(file)) ? file : undefined });
   const takePasted = () =>
     pasted.trim()
       ? take(new File([pasted], texts.file.pasted, { type: 'text/csv' }))
@@ -59,7 +62,7 @@ export function SendView() {
             <span>
               {texts.send.chosen} <Value>{draft.data.file.name}</Value>
             </span>
-            <Action kind="primary" onPress={() => void take(draft.data!.file)}>
+            <Action kind="primary" onPress={() => void proceed({ ...draft.data!, partner: partner.trim() })}>
               {texts.send.check}
             </Action>
           </div>
