@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { launchChromium } from './chromium';
+import { styled, workbookFile } from '../test/support/workbooks';
 import { connectTo, startServiceProcess } from './service-process';
 
 const key = 'key-of-the-pictures';
@@ -35,6 +36,35 @@ function feedOf(price: string, broken: number): string {
   return header + [...names.map(row), ...wrong.slice(0, broken)].join('\n');
 }
 
+/** Makes a price list with titles, skus with leading zeros, and prices with a sign. */
+function priceList(): Buffer {
+  const names = ['Zweimannzelt', 'Stirnlampe', 'Gaskocher', 'Isomatte', 'Rucksack 40 l', 'Schlafsack'];
+  const row = (name: string, at: number) => [
+    styled(1, 123 + at),
+    name,
+    'Bergwind',
+    'Camping',
+    styled(2, 189.9 - 20 * at),
+    'auf Lager',
+  ];
+  return workbookFile({
+    formats: ['00000', '#,##0.00 [$€-407]'],
+    sheets: [
+      {
+        name: 'Artikel',
+        rows: [
+          ['Preisliste 2026'],
+          ['gültig ab 1. November'],
+          ['Artikelnr', 'Bezeichnung', 'Marke', 'Kategorie', 'Preis', 'Verfügbarkeit'],
+          ...names.map(row),
+        ],
+      },
+      { name: 'Hinweise', rows: [['Preise ohne Versand']] },
+      { name: 'Alt', rows: [['Artikelnr'], ['00123']], state: 'hidden' },
+    ],
+  });
+}
+
 async function main(): Promise<void> {
   const dataDir = mkdtempSync(join(tmpdir(), 'console-pictures-'));
   chmodSync(dataDir, 0o755);
@@ -42,7 +72,10 @@ async function main(): Promise<void> {
   try {
     await withService(dataDir, {}, async (url) => {
       await fill(url);
-      await inEachWidth(browser, (page, take) => partnersWalk(page, url, take));
+      await inEachWidth(browser, async (page, take) => {
+        await partnersWalk(page, url, take);
+        await excelWalk(page, url, take);
+      });
     });
     // Without a worker, requested runs stay queued.
     await withService(dataDir, { QUEUE_WORKER: 'off' }, async (url) => {
@@ -106,6 +139,28 @@ async function partnersWalk(page: Page, url: string, take: Take): Promise<void> 
   await page.getByRole('link', { name: 'See why, and mend them' }).click();
   await page.locator('.cell.marked').first().waitFor();
   await take('partner-5-issues');
+}
+
+/** From a workbook to its products. */
+async function excelWalk(page: Page, url: string, take: Take): Promise<void> {
+  await page.goto(`${url}/console/send`);
+  await page
+    .getByLabel('Partner', { exact: true })
+    .fill(isForReview ? `Bergwind ${page.viewportSize()!.width}` : 'Bergwind');
+  const file = { name: 'Preisliste 2026.xlsx', mimeType: '', buffer: priceList() };
+  await page.setInputFiles('input[type=file]', file);
+  await page.getByRole('button', { name: /^Artikel/ }).click();
+  await page.getByRole('region', { name: 'First rows of the sheet' }).waitFor();
+  await take('excel-1-sheet');
+  await page.getByRole('button', { name: 'Check this sheet' }).click();
+  await page.getByRole('region', { name: 'First rows as products' }).getByText('189.9').first().waitFor();
+  await take('excel-2-check');
+  await page.getByRole('button', { name: 'Store the file and preview' }).click();
+  await page.getByRole('region', { name: 'Preview of the run' }).waitFor();
+  await take('excel-3-preview');
+  await page.getByRole('button', { name: 'Run now' }).click();
+  await page.getByText('The run is complete').waitFor();
+  await take('excel-4-run');
 }
 
 /** Partners at a glance, and the views of the operator. */
