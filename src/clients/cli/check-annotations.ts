@@ -1,13 +1,16 @@
 import { relative } from 'node:path';
 import { printable } from './printable';
 import { refusalText, verdictText, type CheckedFeed } from './check-report';
+import { isWorkbook } from './workbook-file';
 
 /**
  * Formats a check as workflow commands of GitHub Actions, which annotate the lines of the file.
  * See "Workflow commands for GitHub Actions" in its documentation.
  */
 export function githubReport({ path, check }: CheckedFeed, issuesShown: number): string {
-  // Standard input has no lines to annotate.
+  // The lines of a workbook are those of the CSV file that is made of it.
+  const hasLines = !isWorkbook(path);
+  // Standard input has no file to annotate.
   const file = path === '-' ? undefined : relative(process.cwd(), path);
   const { refusal, runFailure, issues } = check;
   const lines = issues
@@ -15,7 +18,9 @@ export function githubReport({ path, check }: CheckedFeed, issuesShown: number):
     .map(({ line, lastLine, code, severity, message, sku, value }) => {
       const details = [sku === null ? [] : `sku ${sku}`, value === null ? [] : `value ${value}`].flat();
       const text = details.length > 0 ? `${message} (${details.join(', ')})` : message;
-      return command(severity, { file, line, endLine: lastLine, title: code }, text);
+      return hasLines
+        ? command(severity, { file, line, endLine: lastLine, title: code }, text)
+        : command(severity, { file, title: code }, `Line ${line}: ${text}`);
     });
   if (refusal) lines.push(command('error', { file, title: refusal.code }, refusalText(refusal)));
   else if (runFailure !== null) lines.push(command('error', { file, title: 'run_failure' }, runFailure));

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Argument, InvalidArgumentError, Option, type Command } from 'commander';
-import { callersFolder, inCallersFolder, wholeNumber } from './arguments';
+import { callersFolder, inCallersFolder, wholeNumber, withWorkbookOptions } from './arguments';
 import type { CheckOptions } from './check';
 import { exitCodes } from './failures';
 import type { LocalWork } from './session';
@@ -12,10 +12,15 @@ export function addCheckCommand(
   env: NodeJS.ProcessEnv,
 ): void {
   const resolvePath = (path: string) => resolve(callersFolder(env), path);
-  program
+  const command = program
     .command('check')
     .description('check a whole file as its upload and a first run do; without a service')
-    .addArgument(new Argument('<FILE>', 'a CSV file, - for standard input').argParser(inCallersFolder(env)))
+    .addArgument(
+      new Argument('<FILE>', 'a CSV file or a workbook (.xlsx), - for standard input').argParser(
+        inCallersFolder(env),
+      ),
+    );
+  withWorkbookOptions(command, env)
     .option(
       '--format <FORMAT>',
       'read the file by a built-in format, or by a JSON file with a definition; default: by our column names',

@@ -5,13 +5,14 @@ import { githubReport } from './check-annotations';
 import { checkBody, textReport, type CheckedFeed } from './check-report';
 import { readFormat } from './checked-format';
 import { exitCodes } from './failures';
-import { openInputFile, type FeedFile } from './feed-file';
+import type { FeedFile } from './feed-file';
 import { ownPieces } from './mend';
 import { printable, printableJson } from './printable';
 import type { ProgressView } from './progress-view';
 import type { LocalSession, LocalWork } from './session';
+import { isWorkbook, openUploadedFile, type WorkbookOptions } from './workbook-file';
 
-export interface CheckOptions {
+export interface CheckOptions extends WorkbookOptions {
   /** A built-in format, or a file with a definition. */
   format?: string;
   mode: LoadMode;
@@ -31,12 +32,14 @@ export function checkFile(
     const { view, json } = session;
     const { mode, maxSkippedPercent = null } = options;
     const format = options.format === undefined ? null : await readFormat(options.format, resolvePath);
-    const file = await openInputFile(path);
+    const file = await openUploadedFile(session, path, options);
     try {
       const upload = { fileName: file.name, mode, maxSkippedPercent, format };
       const check = await checkFeed(piecesOf(file, view), upload);
       const checked = { path, ...upload, check, advice: await adviceFor(file, check, upload) };
       view.clear();
+      if (isWorkbook(path) && check.issues.length > 0)
+        view.note('Lines are those of the CSV file: keep it with --save-csv NEW.');
       process.stdout.write(reportOf(checked, options, json));
       return exitCodeOf(check, options.strict);
     } finally {

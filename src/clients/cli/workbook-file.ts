@@ -21,7 +21,8 @@ export interface WorkbookOptions {
   saveCsv?: string;
 }
 
-const isWorkbook = (path: string) => /\.xls[xm]$/i.test(path);
+/** Tells whether a path names a workbook. */
+export const isWorkbook = (path: string): boolean => /\.xls[xm]$/i.test(path);
 
 /** Opens a feed file as `openInputFile`; of a workbook (.xlsx), the CSV file that a sheet becomes. @throws Failure */
 export async function openUploadedFile(

@@ -64,6 +64,18 @@ describe('a workbook', () => {
     expect(stderr).toContain('Sheet New, header row 2: 1 row.');
   });
 
+  it('is checked without a service, by the lines of its CSV file', async () => {
+    const rows = [['Price list'], header, row('CUP-1'), ['', 'Cup', 1, 'in_stock']];
+    const path = write({ formats, sheets: [{ name: 'Products', rows }] });
+    const text = await feed('check', path, '--strict');
+    const annotated = await feed('check', path, '--output-format', 'github');
+
+    expect(text.code).toBe(3);
+    expect(text.stderr).toContain('Lines are those of the CSV file: keep it with --save-csv NEW.');
+    expect(text.stdout).toContain('missing_required');
+    expect(annotated.stdout).toContain('title=missing_required::Line 3: sku is required');
+  });
+
   it('needs --sheet if several sheets have rows, and the refusal lists them', async () => {
     const sheets = [
       { name: 'A', rows: [header, row('A-1')] },
