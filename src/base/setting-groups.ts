@@ -16,7 +16,7 @@ const network = {
     ...onOff,
     default: 'on',
     description:
-      'With `off`, `/`, `/console`, `/docs`, `/openapi.yaml`, `/openapi.json` and `/openapi-3.1.json` are unknown routes.',
+      'With `off`, `/`, `/console`, `/docs`, `/openapi.yaml`, `/openapi.json`, `/openapi-3.1.json` and `/cli` are unknown routes.',
   },
   SHUTDOWN_SECONDS: {
     ...integer(0, 3600),

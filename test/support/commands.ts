@@ -23,7 +23,8 @@ export function startAdmin(env: Record<string, string>, ...args: string[]): Chil
   return spawn(process.execPath, [adminEntry, ...args], { env: { PATH: process.env.PATH, ...env } });
 }
 
-const feedEntry = join(resolve(__dirname, '../..'), 'dist/src/clients/cli/main.js');
+/** The command as one file, which partners download. */
+export const feedEntry = join(resolve(__dirname, '../..'), 'dist/cli/partner-feed.cjs');
 
 /** The built command `npm run feed`, in a process of its own. */
 export class FeedCommand {

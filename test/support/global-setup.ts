@@ -68,8 +68,14 @@ export default async function setUp(): Promise<void> {
 /** Builds the console, which every service serves, and the service for tests of processes, if there is no build yet. */
 function buildOnce(): void {
   const project = join(__dirname, '..', '..');
-  const built = ['console/console.js', 'console/console.css', 'console/workbook-worker.js', 'src/main.js'];
-  if (built.every((file) => existsSync(join(project, 'dist', file)))) return;
+  const built = [
+    'dist/console/console.js',
+    'dist/console/console.css',
+    'dist/console/workbook-worker.js',
+    'dist/cli/partner-feed.cjs',
+    'dist/src/main.js',
+  ];
+  if (built.every((file) => existsSync(join(project, file)))) return;
   process.stderr.write('Building the service once: `make dist/.built` builds it again after a change.\n');
   execFileSync('npm', ['run', '--silent', 'build'], { cwd: project, stdio: 'inherit' });
 }

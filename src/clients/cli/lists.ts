@@ -1,6 +1,6 @@
 import type { components } from '../../../generated/openapi';
 import { exitCodes } from './failures';
-import { printable, printableJson } from './printable';
+import { printableJson, shellWord } from './printable';
 import { issueTable } from './report';
 import type { QueryOf } from './requests';
 import type { Session, Work } from './session';
@@ -70,12 +70,9 @@ export function showPage<Item>(
   return exitCodes.done;
 }
 
-/** Formats the option that shows the next page; quotes names of partners for a shell. */
-export function moreText(cursor: string | undefined): string {
-  if (cursor === undefined) return '';
-  const argument = /^[\w./-]+$/.test(cursor) ? cursor : `'${cursor.replaceAll("'", String.raw`'\''`)}'`;
-  return `\nMore: --cursor ${printable(argument)}\n`;
-}
+/** Formats the option that shows the next page. */
+export const moreText = (cursor: string | undefined) =>
+  cursor === undefined ? '' : `\nMore: --cursor ${shellWord(cursor)}\n`;
 
 function productTable(products: readonly Product[]): string {
   return textTable(

@@ -22,6 +22,12 @@ export function printableJson(value: unknown): string {
   );
 }
 
+/** Formats a text as a word of a shell, in one line of a terminal. */
+export function shellWord(text: string): string {
+  const word = /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  return printable(word);
+}
+
 /** Formats a number of bytes: `999 B`, `1.5 MB`, in powers of 1000. */
 export function byteText(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];

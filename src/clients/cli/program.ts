@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Argument, type Command } from 'commander';
-import document from '../../../generated/openapi.json';
+import { info } from '../../../generated/openapi.json';
 import { CommandLine } from '../../base/command-line';
 import {
   callersFolder,
@@ -54,7 +54,7 @@ export function feedProgram(
   const program = new CommandLine(invocationOf(env));
   program
     .description('Upload feeds, load them and see the results.')
-    .version(document.info.version, '--version', 'show the API version of this client')
+    .version(info.version, '--version', 'show the API version of this client')
     .option('--url <URL>', 'address of the service; default: CATALOG_URL, or http://127.0.0.1:8080')
     .option(
       '--key <KEY>',

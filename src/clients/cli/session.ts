@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
 import { constants } from 'node:os';
+import { basename, relative, sep } from 'node:path';
 import { readLocalKey } from '../../base/local-key';
 import { exitCodes, Failure, UsageFailure } from './failures';
+import { shellWord } from './printable';
 import type { ProgressView } from './progress-view';
 import { Service, type ServiceAddress } from './service';
 
@@ -40,8 +42,12 @@ export function openSession(options: GlobalOptions, view: ProgressView, env: Nod
   return { service, view, signal, json: options.json ?? false, invocation: invocationOf(env) };
 }
 
-export const invocationOf = (env: NodeJS.ProcessEnv) =>
-  env.npm_lifecycle_event === 'feed' ? 'npm run --silent feed --' : 'npx partner-feed';
+/** Returns how the command was started: by npm, or as the downloaded file. */
+export function invocationOf(env: NodeJS.ProcessEnv, script = process.argv[1] ?? ''): string {
+  if (env.npm_lifecycle_event === 'feed') return 'npm run --silent feed --';
+  const isInstalled = basename(script) === 'partner-feed' || script.split(sep).includes('node_modules');
+  return isInstalled ? 'npx partner-feed' : `node ${shellWord(relative('.', script))}`;
+}
 
 /** Opens a session of a command that does not use the service. Signals end the process, and restore the terminal. */
 export function openLocalSession({ json = false }: GlobalOptions, view: ProgressView): LocalSession {

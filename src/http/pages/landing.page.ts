@@ -1,8 +1,10 @@
+import { commandPath, type OfferedCommand } from './offered-command';
+
 /**
  * Renders the landing page, without scripts.
  * @param styles - path of the stylesheet of the console
  */
-export function renderLanding(styles: string): string {
+export function renderLanding(styles: string, command: OfferedCommand): string {
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -38,6 +40,16 @@ export function renderLanding(styles: string): string {
           <li><strong>Mend what was skipped.</strong> The file has the skipped rows and why; correct it and upload it.
             <pre tabindex="0"><code>curl -H "x-api-key: $KEY" $URL/jobs/JV00001/rejects.csv</code></pre></li>
         </ol>
+      </section>
+      <section class="card">
+        <h2>The command line</h2>
+        <p><a href="${commandPath.slice(1)}">${command.file}</a> ${command.version} does all four steps with one command, and shows
+        what was skipped. It is one file and needs Node.js 20.19 or newer, and nothing else. Download it, check that it arrived
+        whole, and use it:</p>
+        <pre tabindex="0"><code>curl -O $URL${commandPath}
+echo '${command.sha256}  ${command.file}' | sha256sum -c
+export CATALOG_URL=$URL CATALOG_API_KEY=$KEY
+node ${command.file} upload feed.csv --partner 'Acme Outdoor'</code></pre>
       </section>
       <div class="columns">
         <section class="card">

@@ -19,6 +19,7 @@ const methods = ['GET', 'HEAD'];
 
 /** Express knows others for scripts and YAML. */
 const mediaTypes: Readonly<Record<string, string>> = {
+  '.cjs': 'text/javascript; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.html': 'text/html; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
@@ -35,7 +36,7 @@ const immutable = 'public, max-age=31536000, immutable';
 const landingPath = '/';
 
 /**
- * Opens the pages outside of the document: landing page, console, the document, and a page that shows it.
+ * Opens the pages outside of the document: landing page, console, the document, a page that shows it, and the command of partners.
  * @returns their middleware and paths. @throws Error when they are not built (`make dist/.built`)
  */
 export function openPages(folder = builtPages()): { serve: Middleware; paths: string[] } {

@@ -5,10 +5,11 @@ import document from '../../../generated/openapi.json';
 import { consoleDepthMax, renderShell } from './console.page';
 import { initializer, renderPage } from './docs.page';
 import { renderLanding } from './landing.page';
+import { commandPath, describeCommand } from './offered-command';
 import { toOpenApi31 } from './openapi-31';
 import { hashedPath, pagePaths, type ContentCoding } from './pages';
 
-/** Makes the pages: landing page, console, the document, and a page that shows it. @returns contents by path in the folder */
+/** Makes the pages: landing page, console, the document, a page that shows it, and the command of partners. @returns contents by path in the folder */
 function makePages(): Map<string, Buffer> {
   const files = new Map<string, Buffer>();
   const contentOf = (module: string) => readFileSync(require.resolve(module));
@@ -38,7 +39,11 @@ function makePages(): Map<string, Buffer> {
   files.set('/openapi.json', Buffer.from(JSON.stringify(document)));
   files.set('/openapi-3.1.json', Buffer.from(JSON.stringify(toOpenApi31(document))));
   files.set('/docs.html', Buffer.from(renderPage({ styles, script, initializer: starter })));
-  files.set('/index.html', Buffer.from(renderLanding(console.styles)));
+  const command = contentOf('#cli/partner-feed.cjs');
+  const offer = describeCommand(command);
+  files.set(commandPath, command);
+  files.set('/cli/partner-feed.json', Buffer.from(`${JSON.stringify(offer)}\n`));
+  files.set('/index.html', Buffer.from(renderLanding(console.styles, offer)));
   for (let depth = 0; depth <= consoleDepthMax; depth++)
     files.set(`/console/${depth}.html`, Buffer.from(renderShell('../'.repeat(depth) || './', console)));
   return files;

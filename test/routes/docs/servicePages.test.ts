@@ -6,7 +6,9 @@ import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { parse } from 'yaml';
 import document from '../../../generated/openapi.json';
+import { engines } from '../../../package.json';
 import { contentSecurityPolicy } from '../../../src/http/pages/docs.page';
+import { feedEntry } from '../../support/commands';
 import { describeNotModified } from '../../support/expectations';
 import { sendRaw } from '../../support/requests';
 import { expectSecurityHeaders } from '../../support/contract';
@@ -23,6 +25,8 @@ const pages: [path: string, ownHeaders: Record<string, string>][] = [
   ['/docs/swagger-ui.css', revalidated],
   ['/docs/swagger-ui-bundle.js', revalidated],
   ['/docs/initializer.js', revalidated],
+  ['/cli/partner-feed.cjs', revalidated],
+  ['/cli/partner-feed.json', revalidated],
 ];
 const file = readFileSync(join(__dirname, '../../../spec/openapi.yaml'));
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -473,6 +477,49 @@ describe('GET /docs/initializer.js', () => {
   });
 
   describeNotModified('/docs/initializer.js', () => service);
+});
+
+describe('GET /cli/partner-feed.cjs', () => {
+  describe('200', () => {
+    it('is the built command as one file; no key is needed', async () => {
+      const { status, headers, text } = await get('/cli/partner-feed.cjs');
+
+      expect(status).toBe(200);
+      expect(headers['content-type']).toBe('text/javascript; charset=utf-8');
+      expect(text === readFileSync(feedEntry, 'utf8')).toBe(true);
+    });
+  });
+
+  describeNotModified('/cli/partner-feed.cjs', () => service);
+});
+
+describe('GET /cli/partner-feed.json', () => {
+  describe('200', () => {
+    it('has the version of the document, and size and SHA-256 of the offered file', async () => {
+      const { status, headers, text } = await get('/cli/partner-feed.json');
+      const { bytes } = await fetchBytes('/cli/partner-feed.cjs');
+
+      expect(status).toBe(200);
+      expect(headers['content-type']).toBe('application/json');
+      expect(JSON.parse(text)).toEqual({
+        version: document.info.version,
+        file: 'partner-feed.cjs',
+        size_bytes: bytes.length,
+        sha256: createHash('sha256').update(bytes).digest('hex'),
+        node: engines.node,
+      });
+    });
+
+    it('agrees with the landing page, which shows how to download and verify the file', async () => {
+      const { sha256 } = JSON.parse((await get('/cli/partner-feed.json')).text) as { sha256: string };
+      const { text } = await get('/', navigation);
+
+      expect(text).toContain('curl -O $URL/cli/partner-feed.cjs\n');
+      expect(text).toContain(`echo '${sha256}  partner-feed.cjs' | sha256sum -c\n`);
+    });
+  });
+
+  describeNotModified('/cli/partner-feed.json', () => service);
 });
 
 describe('with SERVICE_PAGES=off', () => {

@@ -714,7 +714,10 @@ describe('npm run feed', () => {
     const usage = await feed('follow', '--json');
     expect(usage).toMatchObject({ code: 2, stderr: '' });
     expect(JSON.parse(usage.stdout)).toEqual({
-      error: { message: 'Missing argument: JOB.\nHelp: npx partner-feed follow --help', exit_code: 2 },
+      error: {
+        message: 'Missing argument: JOB.\nHelp: node dist/cli/partner-feed.cjs follow --help',
+        exit_code: 2,
+      },
     });
 
     const down = ['orders', '--json', '--url', 'http://127.0.0.1:1', '--key', 'k', '--retries', '0'];

@@ -269,7 +269,9 @@ describe('npm run feed with an invalid command line or setting', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     const [first, second, ...more] = stderr.split('\n');
     expect(first!.replace(/ \(Did you mean .*\)$/, '')).toBe(problem);
-    expect(second).toMatch(/^Help: npx partner-feed( (upload|follow|cancel|products))? --help$/);
+    expect(second).toMatch(
+      /^Help: node dist\/cli\/partner-feed\.cjs( (upload|follow|cancel|products))? --help$/,
+    );
     expect(more).toEqual(['']);
     expect(stderr).not.toMatch(/a-key|a\nb/);
   });
@@ -284,7 +286,7 @@ describe('npm run feed with an invalid command line or setting', () => {
     const { code, stdout, stderr } = await runFeedCommand([], key);
 
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-    expect(stderr).toMatch(/^Usage: npx partner-feed \[options\] \[command\]\n/);
+    expect(stderr).toMatch(/^Usage: node dist\/cli\/partner-feed\.cjs \[options\] \[command\]\n/);
   });
 
   it.concurrent.each([
@@ -343,7 +345,9 @@ describe('npm run feed while a run is in progress', () => {
       const [jobId] = /JV\d+/.exec(stderr)!;
       expect({ code, stdout }).toEqual({ code: 130, stdout: '' });
       expect(stderr).toMatch(
-        new RegExp(`\\nInterrupted\\.\\nA requested run continues: npx partner-feed follow ${jobId} `),
+        new RegExp(
+          `\\nInterrupted\\.\\nA requested run continues: node dist/cli/partner-feed\\.cjs follow ${jobId} `,
+        ),
       );
       const timedOut = await runFeedCommand(['follow', jobId, '--timeout', '1'], env);
       expect(timedOut).toMatchObject({ code: 5, stdout: '' });
