@@ -30,7 +30,7 @@ peers := scripts/bench/peers
 refused_words := \b(amid|whoever|somebody|goes on|so many|of ours|told of|gives? up|by itself|had better)\b|(^|[[:space:]])nobody\b
 worded := README.md docs src scripts test spec/openapi.yaml deploy '*.json' '*.mjs' '*.js'
 
-.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release sdks tiers test-unit test-api test-system test-more test-pooled test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile compare-answers audit backup restore clean
+.PHONY: help run test generate drift types lint lint-code lint-document format contract-diff release sdks tiers test-unit test-api test-system test-more test-pooled test-release test-nodes test-citus fuzz schemathesis mock bench bench-release bench-peers pictures load profile compare-answers audit backup restore command-package clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -166,6 +166,9 @@ backup: dist/.built ## copy database, raw files and key of `make run`, also whil
 
 restore: dist/.built ## restore a backup into an empty or new data folder (FROM=folder DATA_DIR=folder)
 	@npm run --silent admin -- restore $(if $(FROM),'$(FROM)')
+
+command-package: node_modules/.installed-all dist/.built ## pack the command of partners as an npm package (TO=folder, dist by default)
+	@$(BIN)/tsx scripts/command-package.ts $(TO)
 
 clean: ## remove what was installed and built; data stay
 	rm -rf node_modules dist $(peers)/node_modules $(peers)/dist
