@@ -4,8 +4,7 @@ import { moreText } from './lists';
 import { changeTable } from './plan';
 import { printable, printableJson } from './printable';
 import { countersText, linesText } from './report';
-import { queryText } from './requests';
-import { unexpectedResponse, type Service } from './service';
+import { checkedBody, list, type Service } from './service';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 
@@ -16,14 +15,15 @@ type RevertConflict = components['schemas']['RevertConflict'];
 /** Polling interval while the revert is queued or in progress. */
 const pollSeconds = 1;
 
-const pathOf = (jobId: string, what: string) => `/jobs/${encodeURIComponent(jobId)}/${what}`;
+const pathOf = (jobId: string) => ({ job_id: jobId });
+const changesOfRun = ['changes', 'items'] as const;
+const aRevert = ['a revert', 'reverts_run'] as const;
 
 export function showChanges(jobId: string, page: { run: number; limit: number; cursor?: string }): Work {
   return async ({ service, json }) => {
-    const path = `${pathOf(jobId, 'changes')}${queryText(page)}`;
-    const response = await service.ask('the request for changes', { method: 'GET', path });
-    const changes = response!.body as RunChanges | undefined;
-    if (!Array.isArray(changes?.items)) throw unexpectedResponse('changes');
+    const changes = await service.askFor('the request for changes', changesOfRun, () =>
+      service.api.GET('/jobs/{job_id}/changes', { params: { path: pathOf(jobId), query: page } }),
+    );
     process.stdout.write(json ? `${printableJson(changes)}\n` : changesReport(changes));
     return exitCodes.done;
   };
@@ -59,39 +59,43 @@ export function revert(jobId: string, options: RevertOptions): Work {
 
 const queryOf = ({ run, skipConflicts }: RevertOptions) => ({
   run,
-  on_conflict: skipConflicts ? 'skip' : undefined,
+  on_conflict: skipConflicts ? ('skip' as const) : undefined,
 });
 
-async function previewRevert(service: Service, jobId: string, options: RevertOptions): Promise<RunRevert> {
+function previewRevert(service: Service, jobId: string, options: RevertOptions): Promise<RunRevert> {
   const { limit, cursor } = options;
-  const query = queryText({ ...queryOf(options), dry_run: true, limit, cursor });
-  const response = await service.ask('the preview', {
-    method: 'POST',
-    path: `${pathOf(jobId, 'revert')}${query}`,
-  });
-  return revertOf(response!.body);
+  const query = { ...queryOf(options), dry_run: true, limit, cursor };
+  return service.askFor('the preview', aRevert, () =>
+    service.api.POST('/jobs/{job_id}/revert', { params: { path: pathOf(jobId), query } }),
+  );
 }
 
 /** Requests a revert, or joins the one in progress, and follows it to its end. @throws Failure */
 async function revertRun(session: Session, jobId: string, options: RevertOptions): Promise<RunRevert> {
-  const response = await session.service.ask('the revert', {
-    method: 'POST',
-    path: `${pathOf(jobId, 'revert')}${queryText(queryOf(options))}`,
-    // A small revert takes less.
-    headers: { prefer: 'respond-async, wait=1' },
+  const { service } = session;
+  const received = await service.ask(
+    'the revert',
+    () =>
+      service.api.POST('/jobs/{job_id}/revert', {
+        params: { path: pathOf(jobId), query: queryOf(options) },
+        // A small revert takes less.
+        headers: { prefer: 'respond-async, wait=1' },
+      }),
     // The first attempt has reverted it.
-    doneStatus: 409,
-  });
-  const undone = response && revertOf(response.body);
+    { doneStatus: 409 },
+  );
+  const undone = received && checkedBody(aRevert, received);
   if (undone && hasEnded(undone)) return undone;
-  const run = undone?.run ?? (await lastRevert(session.service, jobId, options.run));
+  const run = undone?.run ?? (await lastRevert(service, jobId, options.run));
   return followRevert(session, jobId, { run, reverts: options.run });
 }
 
 /** Finds the last revert of a run. @throws Failure when there is none */
 async function lastRevert(service: Service, jobId: string, of: number): Promise<number> {
-  const parameters = { path: { job_id: jobId }, query: { limit: 100 } };
-  const { items } = await service.getList('the request for runs', '/jobs/{job_id}/runs', parameters);
+  const params = { path: pathOf(jobId), query: { limit: 100 } };
+  const { items } = await service.askFor('the request for runs', list, () =>
+    service.api.GET('/jobs/{job_id}/runs', { params }),
+  );
   const found = items.find(({ reverts_run }) => reverts_run === of);
   if (!found) throw new Failure(exitCodes.refused, `Run ${of} was not reverted.`);
   return found.run;
@@ -104,9 +108,12 @@ async function followRevert(
   { run, reverts }: { run: number; reverts: number },
 ): Promise<RunRevert> {
   for (;;) {
-    const path = `${pathOf(jobId, 'changes')}${queryText({ run, limit: 0 })}`;
-    const { body } = (await service.ask('the request for the revert', { method: 'GET', path }))!;
-    const { feed_id, status, message, summary } = body as RunChanges;
+    const params = { path: pathOf(jobId), query: { run, limit: 0 } };
+    const { feed_id, status, message, summary } = await service.askFor(
+      'the request for the revert',
+      changesOfRun,
+      () => service.api.GET('/jobs/{job_id}/changes', { params }),
+    );
     const undone = { job_id: jobId, feed_id, reverts_run: reverts, run, status, message, summary };
     if (hasEnded(undone)) return undone;
     view.show({ name: status === 'queued' ? 'waiting' : 'running', detail: printable(message) });
@@ -115,12 +122,6 @@ async function followRevert(
 }
 
 const hasEnded = ({ status }: RunRevert) => status === 'completed' || status === 'failed';
-
-function revertOf(body: unknown): RunRevert {
-  const undone = body as RunRevert | undefined;
-  if (typeof undone?.status === 'string' && typeof undone.reverts_run === 'number') return undone;
-  throw unexpectedResponse('a revert');
-}
 
 function revertReport(undone: RunRevert): string {
   const {

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import Ajv from 'ajv';
-import document from '../../../generated/openapi.json';
+import { components } from '../../../generated/openapi.json';
 import type { ShapeError } from '../../base/errors';
 import { onePerPlace, toShapeErrors } from '../../base/shape-errors';
 import { builtInFormats, findBuiltInFormat } from '../../feed-format/built-in-formats';
@@ -8,8 +8,8 @@ import type { FeedFormat, FormatDefinition } from '../../feed-format/format-defi
 import { definitionFaults } from '../../feed-format/format-faults';
 import { constantFaults } from '../../feed-format/rows/constant-faults';
 import { exitCodes, Failure, UsageFailure } from './failures';
-import { readJson } from './json-body';
 import { printable } from './printable';
+import { readJson } from './read-json';
 
 /**
  * Reads the format that `--format` names: a built-in one, or a file with a definition.
@@ -21,11 +21,10 @@ export async function readFormat(named: string, resolvePath: (path: string) => s
   if (builtIn) return builtIn;
   if (named === '-') throw new UsageFailure('Wrong --format: it must be a file, or a built-in format.');
   const path = resolvePath(named);
-  const content = await readJson(path).catch((error: unknown) => {
+  const definition = await readJson<FormatDefinition>(path).catch((error: unknown) => {
     const names = builtInFormats.map(({ name }) => name).join(', ');
     throw new UsageFailure(`${(error as Error).message} The built-in formats are ${names}.`);
   });
-  const definition = JSON.parse(content.toString()) as FormatDefinition;
   const errors = definitionErrors(definition);
   if (errors.length === 0) return { name: basename(path), definition };
   const lines = errors.map(({ loc, msg }) => printable(`${loc.slice(1).join('.') || 'the file'}: ${msg}`));
@@ -48,7 +47,7 @@ export function definitionErrors(definition: unknown): ShapeError[] {
 /** Compiles the schema of a definition, as the body of a request. */
 function validator() {
   const ajv = new Ajv({ strict: false, allErrors: true, validateSchema: false });
-  ajv.addSchema(document, 'document');
+  ajv.addSchema({ components }, 'document');
   return ajv.compile({
     type: 'object',
     required: ['requestBody'],

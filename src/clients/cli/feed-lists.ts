@@ -1,7 +1,7 @@
 import type { components } from '../../../generated/openapi';
-import { showPage, type PageOptions } from './lists';
+import { showPage, type PageOptions, type QueryOf } from './lists';
 import { countText } from './printable';
-import type { QueryOf } from './requests';
+import { list } from './service';
 import type { Work } from './session';
 import { textTable } from './table';
 
@@ -15,7 +15,10 @@ export function showFeeds(
   const { partner: partner_name, uploadedFrom: uploaded_from, uploadedTo: uploaded_to, ...same } = options;
   const query = { partner_name, uploaded_from, uploaded_to, ...same } as QueryOf<'/feeds'>;
   return async (session) => {
-    const page = await session.service.getList('the request for feeds', '/feeds', { query });
+    const { service } = session;
+    const page = await service.askFor('the request for feeds', list, () =>
+      service.api.GET('/feeds', { params: { query } }),
+    );
     return showPage(session, 'feeds', page, feedTable);
   };
 }
@@ -23,7 +26,10 @@ export function showFeeds(
 export function showPartners({ name: q, ...page }: PageOptions & { name?: string }): Work {
   const query = { q, ...page };
   return async (session) => {
-    const partners = await session.service.getList('the request for partners', '/partners', { query });
+    const { service } = session;
+    const partners = await service.askFor('the request for partners', list, () =>
+      service.api.GET('/partners', { params: { query } }),
+    );
     return showPage(session, 'partners', partners, partnerTable);
   };
 }

@@ -1,10 +1,9 @@
 import type { components } from '../../../generated/openapi';
 import { exitCodes, Failure } from './failures';
-import { jsonBody, readJson } from './json-body';
+import { readJson } from './read-json';
 import { moreText, type PageOptions } from './lists';
 import { printable, printableJson } from './printable';
-import { pathText } from './requests';
-import { unexpectedResponse, type Request } from './service';
+import { list } from './service';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 
@@ -15,10 +14,16 @@ interface PartnerOption {
   partner: string;
 }
 
+interface NamedFormat extends PartnerOption {
+  name: string;
+}
+
 export function listFormats({ partner: partner_name, ...page }: PageOptions & Partial<PartnerOption>): Work {
   return async ({ service, json }) => {
     const query = { partner_name, ...page };
-    const formats = await service.getList('the request for formats', '/formats', { query });
+    const formats = await service.askFor('the request for formats', list, () =>
+      service.api.GET('/formats', { params: { query } }),
+    );
     if (json) process.stdout.write(`${printableJson(formats)}\n`);
     else if (formats.count === 0) process.stdout.write('There are no formats.\n');
     else process.stdout.write(formatTable(formats.items) + moreText(formats.next_cursor));
@@ -30,83 +35,65 @@ export function listFormats({ partner: partner_name, ...page }: PageOptions & Pa
 export function showFormat(name: string, { partner }: Partial<PartnerOption>): Work {
   return async (session) => {
     const format =
-      partner === undefined
-        ? await findBuiltIn(session, name)
-        : await askForFormat(session, 'the request for a format', { method: 'GET', name, partner });
+      partner === undefined ? await findBuiltIn(session, name) : await getFormat(session, { name, partner });
     process.stdout.write(`${printableJson(session.json ? format : format.definition)}\n`);
     return exitCodes.done;
   };
 }
 
-/** Creates or replaces a format. @param path - a JSON file with a definition; `-`: standard input */
-export function saveFormat(name: string, path: string, { partner }: PartnerOption): Work {
+/** Creates or replaces a format. @param file - a JSON file with a definition; `-`: standard input */
+export function saveFormat(name: string, file: string, { partner }: PartnerOption): Work {
   return async (session) => {
-    const body = await readJson(path);
-    const format = await askForFormat(session, 'the format', { method: 'PUT', name, partner, body });
-    showOutcome(session, format, 'is saved');
+    const definition = await readJson<FormatDefinition>(file);
+    showOutcome(session, await putFormat(session, { partner, name, definition }), 'is saved');
     return exitCodes.done;
   };
 }
 
 export function requestFormatDeletion(name: string, { partner }: PartnerOption): Work {
   return async (session) => {
-    const what = 'the deletion';
-    showOutcome(
-      session,
-      await askForFormat(session, what, { method: 'DELETE', name, partner }),
-      'is deleted',
+    const { service } = session;
+    const format = await service.askFor('the deletion', aFormat, () =>
+      service.api.DELETE(path, paramsOf({ name, partner })),
     );
+    showOutcome(session, format, 'is deleted');
     return exitCodes.done;
   };
 }
 
 /** Saves a definition as a format of a partner. */
-export async function putFormat(
-  session: Session,
-  { partner, name, definition }: PartnerOption & { name: string; definition: unknown },
-): Promise<void> {
-  const body = Buffer.from(JSON.stringify(definition));
-  await askForFormat(session, 'the format', { method: 'PUT', name, partner, body });
-}
-
-interface FormatRequest extends PartnerOption {
-  method: Request['method'];
-  name: string;
-  body?: Buffer;
+export function putFormat(
+  { service }: Session,
+  { definition: body, ...named }: NamedFormat & { definition: FormatDefinition },
+): Promise<Format> {
+  return service.askFor('the format', aFormat, () => service.api.PUT(path, { ...paramsOf(named), body }));
 }
 
 /** Finds a format of a partner. @returns undefined without one of this name. @throws Failure */
-export async function fetchFormat(
-  session: Session,
-  named: { name: string; partner: string },
-): Promise<Format | undefined> {
+export async function fetchFormat(session: Session, named: NamedFormat): Promise<Format | undefined> {
   try {
-    return await askForFormat(session, 'the request for a format', { method: 'GET', ...named });
+    return await getFormat(session, named);
   } catch (error) {
     if (error instanceof Failure && error.details.status === 404) return undefined;
     throw error;
   }
 }
 
-async function askForFormat(
-  { service }: Session,
-  what: string,
-  { method, name, partner, body }: FormatRequest,
-): Promise<Format> {
-  const path = pathText('/partners/{partner_name}/formats/{format_name}', {
-    partner_name: partner,
-    format_name: name,
-  });
-  const response = await service.ask(what, { method, path, ...(body && jsonBody(body)) });
-  const format = response!.body as Format | undefined;
-  if (typeof format?.format_name !== 'string') throw unexpectedResponse('a format');
-  return format;
-}
+const path = '/partners/{partner_name}/formats/{format_name}';
+const paramsOf = ({ partner: partner_name, name: format_name }: NamedFormat) => ({
+  params: { path: { partner_name, format_name } },
+});
+const aFormat = ['a format', 'format_name'] as const;
+
+const getFormat = ({ service }: Session, named: NamedFormat) =>
+  service.askFor('the request for a format', aFormat, () => service.api.GET(path, paramsOf(named)));
 
 /** The built-in formats are the first ones. */
 async function findBuiltIn({ service, invocation }: Session, name: string): Promise<Format> {
   const query = { limit: 100 };
-  const { items } = await service.getList('the request for formats', '/formats', { query });
+  const { items } = await service.askFor('the request for formats', list, () =>
+    service.api.GET('/formats', { params: { query } }),
+  );
   const format = items.find(({ partner_name, format_name }) => partner_name === null && format_name === name);
   if (format) return format;
   const text = `There is no built-in format ${name}. Add --partner NAME for a partner's own, or see: ${invocation} formats list`;

@@ -6,11 +6,10 @@ import { exitCodes, Failure } from './failures';
 import { memoryFile, type FeedFile } from './feed-file';
 import { countText, printable, printableJson } from './printable';
 import { issuesText, linesText } from './report';
-import { unexpectedResponse } from './service';
 import { putFormat } from './formats';
 import type { Session, Work } from './session';
 import { textTable } from './table';
-import { sendForm } from './upload';
+import { formSender } from './upload';
 import { openUploadedFile, type WorkbookOptions } from './workbook-file';
 
 type FeedInspection = components['schemas']['FeedInspection'];
@@ -90,15 +89,14 @@ async function inspect(
   file: FeedFile,
   { partner, format }: InspectionOptions,
 ): Promise<FeedInspection> {
-  const request = { path: '/feeds/inspect' };
-  const inspection = (await sendForm(session, 'the inspection', request, file, {
-    partner_name: partner,
-    ...(format !== undefined && { format }),
-  })) as FeedInspection | undefined;
+  const { service } = session;
+  const fields = { partner_name: partner, ...(format !== undefined && { format }) };
+  const sent = formSender(session, 'the inspection', file, fields);
+  const inspection = await service.askFor('the inspection', ['an inspection', 'accepted'], () =>
+    service.api.POST('/feeds/inspect', sent()),
+  );
   // A service of an earlier version has no doubts.
-  if (typeof inspection?.accepted === 'boolean')
-    return { ...{ draft_format: null, doubts: [] }, ...inspection };
-  throw unexpectedResponse('an inspection');
+  return { ...{ draft_format: null, doubts: [] }, ...inspection };
 }
 
 /** Makes a file of the whole lines at the beginning of a file. @returns undefined for a packed file that is larger */

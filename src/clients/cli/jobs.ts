@@ -1,10 +1,8 @@
 import type { components } from '../../../generated/openapi';
-import type { ServiceResponse } from './exchange';
 import { exitCodes, Failure } from './failures';
 import { countText, printable } from './printable';
 import type { ProgressView } from './progress-view';
-import { queryText } from './requests';
-import { unexpectedResponse, type Service } from './service';
+import { checkedBody, list, type Service } from './service';
 import type { Session } from './session';
 
 export type JobResource = components['schemas']['Job'];
@@ -17,7 +15,8 @@ const pollSeconds = 1;
 /** An event stream that stays open this long belongs to a run: without a run it ends at once. */
 const eventsSeconds = 5;
 
-const pathOf = (jobId: string) => `/jobs/${encodeURIComponent(jobId)}`;
+const pathOf = (jobId: string) => ({ job_id: jobId });
+const aJob = ['a job', 'issue_counts'] as const;
 
 /** Starts a run, or joins the one in progress, and follows it to its end. @throws Failure */
 export async function runAndFollow(
@@ -25,18 +24,23 @@ export async function runAndFollow(
   jobId: string,
   permissions: { max_withdrawn?: number; allow_older?: boolean },
 ): Promise<JobResource> {
-  const response = await service.ask('the run', {
-    method: 'POST',
-    path: `${pathOf(jobId)}/run${queryText(permissions)}`,
-    // A small feed takes less: one request instead of three.
-    headers: { prefer: 'respond-async, wait=1' },
-    // A second run would replace the counters of the first one.
-    isStillNeeded: async () => isWaiting(await getJob(service, jobId)),
-    // The run has started since.
-    doneStatus: 409,
-  });
-  if (!response) return followJobRun({ service, view }, jobId);
-  const job = jobOf(response);
+  const received = await service.ask(
+    'the run',
+    () =>
+      service.api.POST('/jobs/{job_id}/run', {
+        params: { path: pathOf(jobId), query: permissions },
+        // A small feed takes less: one request instead of three.
+        headers: { prefer: 'respond-async, wait=1' },
+      }),
+    {
+      // A second run would replace the counters of the first one.
+      isStillNeeded: async () => isWaiting(await getJob(service, jobId)),
+      // The run has started since.
+      doneStatus: 409,
+    },
+  );
+  if (!received) return followJobRun({ service, view }, jobId);
+  const job = checkedBody(aJob, received);
   return hasEnded(job) ? job : followJob(service, jobId, view, job.queued_at);
 }
 
@@ -55,7 +59,14 @@ export async function followJobRun(
 async function hasNoRun(service: Service, jobId: string): Promise<boolean> {
   const check = async () =>
     isWaiting(await getJob(service, jobId)) &&
-    (await service.endsWithin(eventsSeconds, `${pathOf(jobId)}/events`));
+    (await service.endsWithin(eventsSeconds, (signal) =>
+      service.api.GET('/jobs/{job_id}/events', {
+        params: { path: pathOf(jobId) },
+        headers: { accept: 'text/event-stream' },
+        parseAs: 'text',
+        signal,
+      }),
+    ));
   if (!(await check())) return false;
   await service.pause(pollSeconds);
   return check();
@@ -76,9 +87,10 @@ async function followJob(
   let etag: string | undefined;
   for (;;) {
     const headers = etag === undefined ? undefined : { prefer: `wait=${waitSeconds}`, 'if-none-match': etag };
-    const response = (await askForJob(service, jobId, headers))!;
+    const received = (await askForJob(service, jobId, headers))!;
+    const { response } = received;
     if (response.status !== 304) {
-      const job = jobOf(response);
+      const job = checkedBody(aJob, received);
       if (queuedAt !== undefined && isCancelled(job, queuedAt)) {
         throw new Failure(exitCodes.refused, cancelledText(jobId));
       }
@@ -87,8 +99,8 @@ async function followJob(
       showJob(job, view);
     }
     // An overloaded service responds at once.
-    if (etag !== undefined && !response.headers['preference-applied']) await service.pause(pollSeconds);
-    etag = response.headers.etag ?? '"none"';
+    if (etag !== undefined && !response.headers.has('preference-applied')) await service.pause(pollSeconds);
+    etag = response.headers.get('etag') ?? '"none"';
   }
 }
 
@@ -115,13 +127,13 @@ export async function cancelJob(
   job: JobResource;
   cancelled: 'before its start' | 'in progress' | 'revert in progress' | null;
 }> {
-  const response = await service.ask('the cancellation', {
-    method: 'POST',
-    path: `${pathOf(jobId)}/cancel`,
+  const received = await service.ask(
+    'the cancellation',
+    () => service.api.POST('/jobs/{job_id}/cancel', { params: { path: pathOf(jobId) } }),
     // The run has ended, perhaps by the first attempt.
-    doneStatus: 409,
-  });
-  const job = response ? jobOf(response) : await getJob(service, jobId);
+    { doneStatus: 409 },
+  );
+  const job = received ? checkedBody(aJob, received) : await getJob(service, jobId);
   if (job.status === 'running') {
     const ended = await followJob(service, jobId, view);
     return { job: ended, cancelled: ended.status === 'failed' ? 'in progress' : null };
@@ -130,40 +142,36 @@ export async function cancelJob(
   // A revert, which the job does not show.
   for (; last?.status === 'running'; last = await lastRun(service, jobId)) await service.pause(pollSeconds);
   if (last?.status === 'cancelled') return { job, cancelled: 'before its start' };
-  if (!response && isWaiting(job))
+  if (!received && isWaiting(job))
     throw new Failure(exitCodes.refused, printable(`Job ${jobId} has no run to cancel.`));
   if (last?.status !== 'failed') return { job, cancelled: null };
   return { job, cancelled: last.kind === 'revert' ? 'revert in progress' : 'in progress' };
 }
 
 async function lastRun(service: Service, jobId: string) {
-  const { items } = await service.getList('the request for runs', '/jobs/{job_id}/runs', {
-    path: { job_id: jobId },
-    query: { limit: 1 },
-  });
+  const { items } = await service.askFor('the request for runs', list, () =>
+    service.api.GET('/jobs/{job_id}/runs', { params: { path: pathOf(jobId), query: { limit: 1 } } }),
+  );
   return items[0];
 }
 
 /** Gets the first issues of the last run, in the order of the file. @throws Failure */
 export async function firstIssues({ service }: Session, jobId: string, limit: number): Promise<RowIssue[]> {
   if (limit === 0) return [];
-  const parameters = { path: { job_id: jobId }, query: { limit } };
-  return (await service.getList('the request for issues', '/jobs/{job_id}/issues', parameters)).items;
+  const { items } = await service.askFor('the request for issues', list, () =>
+    service.api.GET('/jobs/{job_id}/issues', { params: { path: pathOf(jobId), query: { limit } } }),
+  );
+  return items;
 }
 
 async function getJob(service: Service, jobId: string): Promise<JobResource> {
-  return jobOf((await askForJob(service, jobId))!);
+  return checkedBody(aJob, (await askForJob(service, jobId))!);
 }
 
-function askForJob(service: Service, jobId: string, headers?: Record<string, string>) {
-  return service.ask('the request for the job', { method: 'GET', path: pathOf(jobId), headers });
-}
-
-function jobOf({ body }: ServiceResponse): JobResource {
-  const job = body as JobResource | undefined;
-  if (typeof job?.status === 'string' && Array.isArray(job.issue_counts)) return job;
-  throw unexpectedResponse('a job');
-}
+const askForJob = (service: Service, jobId: string, headers?: Record<string, string>) =>
+  service.ask('the request for the job', () =>
+    service.api.GET('/jobs/{job_id}', { params: { path: pathOf(jobId) }, headers }),
+  );
 
 const isWaiting = ({ status }: JobResource) => status === 'queued';
 const hasEnded = ({ status }: JobResource) => status !== 'queued' && status !== 'running';

@@ -1,10 +1,17 @@
-import type { components } from '../../../generated/openapi';
+import type { components, paths } from '../../../generated/openapi';
 import { exitCodes } from './failures';
 import { printableJson, shellWord } from './printable';
 import { issueTable } from './report';
-import type { QueryOf } from './requests';
+import { list } from './service';
 import type { Session, Work } from './session';
 import { textTable } from './table';
+
+/** The parameters of a list; the service checks the values of options. */
+export type QueryOf<P extends keyof paths> = paths[P] extends {
+  get: { parameters: { query?: infer Query } };
+}
+  ? Query
+  : never;
 
 export interface PageOptions {
   limit: number;
@@ -23,8 +30,10 @@ interface Page<Item> {
 export function listIssues(jobId: string, options: PageOptions & { code?: string; severity?: string }): Work {
   const query = options as QueryOf<'/jobs/{job_id}/issues'>;
   return async (session) => {
-    const parameters = { path: { job_id: jobId }, query };
-    const page = await session.service.getList('the request for issues', '/jobs/{job_id}/issues', parameters);
+    const { service } = session;
+    const page = await service.askFor('the request for issues', list, () =>
+      service.api.GET('/jobs/{job_id}/issues', { params: { path: { job_id: jobId }, query } }),
+    );
     return showPage(session, 'issues', page, issueTable);
   };
 }
@@ -44,7 +53,10 @@ export function showProducts(
   const { partner: partner_name, feed: feed_id, sortBy: sort_by, ...same } = options;
   const query = { partner_name, feed_id, sort_by, ...same } as QueryOf<'/products'>;
   return async (session) => {
-    const page = await session.service.getList('the request for products', '/products', { query });
+    const { service } = session;
+    const page = await service.askFor('the request for products', list, () =>
+      service.api.GET('/products', { params: { query } }),
+    );
     return showPage(session, 'products', page, productTable);
   };
 }
@@ -52,7 +64,10 @@ export function showProducts(
 export function showOrders({ partner: partner_name, ...page }: PageOptions & { partner?: string }): Work {
   const query = { partner_name, ...page };
   return async (session) => {
-    const orders = await session.service.getList('the request for orders', '/orders', { query });
+    const { service } = session;
+    const orders = await service.askFor('the request for orders', list, () =>
+      service.api.GET('/orders', { params: { query } }),
+    );
     return showPage(session, 'orders', orders, orderTable);
   };
 }

@@ -3,8 +3,6 @@ import { exitCodes } from './failures';
 import { moreText } from './lists';
 import { printableJson } from './printable';
 import { countersText, issuesText, linesText } from './report';
-import { queryText } from './requests';
-import { unexpectedResponse } from './service';
 import type { Work } from './session';
 import { textTable } from './table';
 
@@ -13,12 +11,9 @@ type FieldChange = components['schemas']['FieldChange'];
 
 export function showPlan(jobId: string, page: { limit: number; cursor?: string }): Work {
   return async ({ service, json }) => {
-    const response = await service.ask('the plan', {
-      method: 'POST',
-      path: `/jobs/${encodeURIComponent(jobId)}/plan${queryText(page)}`,
-    });
-    const plan = response!.body as JobPlan | undefined;
-    if (!Array.isArray(plan?.items)) throw unexpectedResponse('a plan');
+    const plan = await service.askFor('the plan', ['a plan', 'items'], () =>
+      service.api.POST('/jobs/{job_id}/plan', { params: { path: { job_id: jobId }, query: page } }),
+    );
     process.stdout.write(json ? `${printableJson(plan)}\n` : planReport(plan));
     return plan.status === 'completed' ? exitCodes.done : exitCodes.refused;
   };

@@ -1,21 +1,37 @@
 import { open } from 'node:fs/promises';
-import type { Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { exitCodes, UsageFailure } from './failures';
 import { printable } from './printable';
-import type { Work } from './session';
+import type { Session, Work } from './session';
 
 export function saveRejects(jobId: string, { output }: { output?: string }): Work {
-  return async ({ service, view }) => {
-    await service.ask('the download', {
-      method: 'GET',
-      path: `/jobs/${encodeURIComponent(jobId)}/rejects.csv`,
-      headers: { accept: 'text/csv, application/json' },
-      save: (content) => (output === undefined ? print(content) : writeFile(content, output)),
-    });
-    if (output !== undefined) view.note(`Written to ${printable(output)}.`);
+  return async (session) => {
+    await downloadRejects(session, jobId, (content) =>
+      output === undefined ? print(content) : writeFile(content, output),
+    );
+    if (output !== undefined) session.view.note(`Written to ${printable(output)}.`);
     return exitCodes.done;
   };
+}
+
+/** Passes the rejects of the last run to `save`, with their media type. @throws Failure */
+export async function downloadRejects<Saved>(
+  { service }: Session,
+  job_id: string,
+  save: (content: Readable, mediaType: string | undefined) => Promise<Saved>,
+): Promise<Saved> {
+  const { data, response } = (await service.ask('the download', () =>
+    service.api.GET('/jobs/{job_id}/rejects.csv', {
+      params: { path: { job_id } },
+      headers: { accept: 'text/csv, application/json' },
+      parseAs: 'stream',
+    }),
+  ))!;
+  const content = Readable.fromWeb(data ?? new Blob([]).stream());
+  return save(content, response.headers.get('content-type') ?? undefined).catch((error: unknown) => {
+    throw service.downloadFailure(error as Error);
+  });
 }
 
 async function print(content: Readable): Promise<void> {

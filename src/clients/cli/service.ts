@@ -1,15 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import {
-  BodyFailure,
-  exchange,
-  SaveFailure,
-  type ServiceResponse,
-  type ClientExchange,
-  type StreamedBody,
-} from './exchange';
+import createClient, { type Client } from 'openapi-fetch';
+import { Agent, fetch, Request } from 'undici';
+import type { paths } from '../../../generated/openapi';
 import { exitCodes, Failure, type FailureDetails } from './failures';
 import { printable } from './printable';
-import { pathText, queryText, type GetPath, type JsonOf, type QueryOf } from './requests';
 
 export interface ServiceAddress {
   url: URL;
@@ -19,13 +13,14 @@ export interface ServiceAddress {
   retries: number;
 }
 
-export interface Request {
-  method: ClientExchange['method'];
-  path: string;
-  headers?: Record<string, string>;
-  /** Makes the body of an attempt; undefined if it cannot be read again. */
-  body?: () => StreamedBody | undefined;
-  save?: ClientExchange['save'];
+/** The outcome of one call of `api`. */
+export interface Received<Body> {
+  data?: Body;
+  error?: unknown;
+  response: Response;
+}
+
+export interface RetryRules {
   retriedStatuses?: number[];
   /** Checks, before the retry of a request that may have been received, whether it is still needed. */
   isStillNeeded?: () => Promise<boolean>;
@@ -33,76 +28,104 @@ export interface Request {
   doneStatus?: number;
 }
 
+/** What a body is, for a message, and a member that it must have. */
+export type Kind<Body> = readonly [name: string, member: keyof Body];
+
+export const list = ['a list', 'items'] as const;
+
 const retriedStatuses = [429, 502, 503, 504];
 /** A proxy may have forwarded the request, and lost the response. */
 const lostStatuses = [502, 503, 504];
 /** Limit for `Retry-After` and the backoff. */
 const pauseSecondsMax = 60;
 
+/** Sends each request on a new connection: minutes may pass between two, and a service may restart. */
+const dispatcher = new Agent({ pipelining: 0 });
+
+/** The classes of undici and of Node's own fetch are alike, but not the same. */
+const send = fetch as unknown as (request: globalThis.Request, options: object) => Promise<Response>;
+
 /** Calls the API with retries; an error response is a `Failure` with its reason. */
 export class Service {
+  /** The operations of the document. Each call is one attempt: `ask` and `askFor` retry it. */
+  readonly api: Client<paths>;
+
   constructor(
     readonly address: ServiceAddress,
     private readonly signal: AbortSignal,
     private readonly note: (text: string) => void,
-  ) {}
+  ) {
+    this.api = createClient<paths>({
+      baseUrl: this.name,
+      headers: { accept: 'application/json', 'x-api-key': address.key },
+      Request: Request as unknown as typeof globalThis.Request,
+      fetch: (request) => send(request, { dispatcher }),
+      // The key is for this address only.
+      redirect: 'manual',
+      signal,
+    });
+  }
 
   /** @returns a response of 2xx or 304; undefined if the request is no longer needed. @throws Failure */
-  async ask(what: string, request: Request): Promise<ServiceResponse | undefined> {
+  async ask<Body>(
+    what: string,
+    send: () => Promise<Received<Body>>,
+    rules: RetryRules = {},
+  ): Promise<Received<Body> | undefined> {
     let mayBeReceived = false;
     for (let attempt = 0; ; attempt++) {
-      const body = request.body?.();
-      if (request.body && !body) throw new Failure(exitCodes.unavailable, this.brokenOff(what));
-      const outcome = await this.attempt(request, body);
-      if (!(outcome instanceof Error) && isSuccess(outcome)) return outcome;
-      if (mayBeReceived && !(outcome instanceof Error) && outcome.status === request.doneStatus)
-        return undefined;
-      const isTemporary =
-        outcome instanceof Error ||
-        [...retriedStatuses, ...(request.retriedStatuses ?? [])].includes(outcome.status);
-      if (!isTemporary) throw new Failure(exitCodes.refused, refusal(what, outcome), detailsOf(outcome));
+      const outcome = await this.attempt(send);
+      const status = outcome instanceof Error ? undefined : outcome.response.status;
+      if (!(outcome instanceof Error) && (outcome.response.ok || status === 304)) return outcome;
+      if (mayBeReceived && status !== undefined && status === rules.doneStatus) return undefined;
       const reason =
         outcome instanceof Error
           ? `The service at ${this.name} cannot be reached: ${reasonOf(outcome)}.`
           : refusal(what, outcome);
-      if (attempt >= this.address.retries) {
-        const details = outcome instanceof Error ? {} : detailsOf(outcome);
-        throw new Failure(exitCodes.unavailable, reason, details);
-      }
+      const details = outcome instanceof Error ? {} : detailsOf(outcome);
+      const isTemporary =
+        status === undefined || [...retriedStatuses, ...(rules.retriedStatuses ?? [])].includes(status);
+      if (!isTemporary) throw new Failure(exitCodes.refused, reason, details);
+      if (attempt >= this.address.retries) throw new Failure(exitCodes.unavailable, reason, details);
       const seconds = secondsToWait(outcome, attempt);
       this.note(`${reason} Retrying in ${seconds} s (${attempt + 1} of ${this.address.retries}).`);
       await this.pause(seconds);
-      mayBeReceived ||= outcome instanceof Error || lostStatuses.includes(outcome.status);
-      if (mayBeReceived && request.isStillNeeded && !(await request.isStillNeeded())) return undefined;
+      mayBeReceived ||= status === undefined || lostStatuses.includes(status);
+      if (mayBeReceived && rules.isStillNeeded && !(await rules.isStillNeeded())) return undefined;
     }
   }
 
-  /** Gets a list by its path in the document. @throws Failure, also when the response is not a list */
-  async getList<P extends GetPath>(
+  /** Asks for a body. @throws Failure, also for a body of another kind */
+  async askFor<Body>(
     what: string,
-    path: P,
-    { path: inPath, query = {} }: { path?: Record<string, string>; query?: QueryOf<P> | object },
-  ): Promise<JsonOf<P>> {
-    const response = await this.ask(what, { method: 'GET', path: pathText(path, inPath) + queryText(query) });
-    const list = response!.body as { items?: unknown } | undefined;
-    if (!Array.isArray(list?.items)) throw unexpectedResponse('a list');
-    return list as JsonOf<P>;
+    kind: Kind<Body>,
+    send: () => Promise<Received<Body>>,
+    rules?: Pick<RetryRules, 'retriedStatuses'>,
+  ): Promise<Body> {
+    return checkedBody(kind, (await this.ask(what, send, rules))!);
   }
 
-  /** Tells whether the service ends a stream of events in time; false for a failed or broken one. */
-  async endsWithin(seconds: number, path: string): Promise<boolean> {
-    const timeout = AbortSignal.timeout(seconds * 1000);
-    const { address, signal } = this;
+  /** Tells whether the service ends a response in time; false for a failed or broken one. */
+  async endsWithin(
+    seconds: number,
+    send: (signal: AbortSignal) => Promise<Received<unknown>>,
+  ): Promise<boolean> {
     try {
-      const { status } = await exchange(this.urlOf(path), {
-        method: 'GET',
-        headers: { 'x-api-key': address.key, accept: 'text/event-stream' },
-        signal: AbortSignal.any([signal, timeout]),
-      });
-      return status === 200;
+      const { response } = await send(AbortSignal.any([this.signal, AbortSignal.timeout(seconds * 1000)]));
+      return response.status === 200;
     } catch {
-      signal.throwIfAborted();
+      this.signal.throwIfAborted();
       return false;
+    }
+  }
+
+  /** Finds a page outside of the document, without the key. @returns its JSON; undefined without one */
+  async findPage(path: string, signal: AbortSignal): Promise<unknown> {
+    try {
+      const response = await fetch(this.urlOf(path), { dispatcher, redirect: 'manual', signal });
+      return response.ok ? await response.json() : undefined;
+    } catch {
+      return undefined;
     }
   }
 
@@ -112,59 +135,58 @@ export class Service {
   }
 
   urlOf(path: string): URL {
-    return new URL(this.address.url.href.replace(/\/$/, '') + path);
+    return new URL(this.name + path);
+  }
+
+  /** Makes the failure of a broken download, which is not retried: a part of it may have been written. */
+  downloadFailure(error: Error): Failure {
+    this.signal.throwIfAborted();
+    return error instanceof Failure
+      ? error
+      : new Failure(exitCodes.unavailable, `The download was interrupted: ${reasonOf(error)}.`);
   }
 
   private get name(): string {
     return this.address.url.href.replace(/\/$/, '');
   }
 
-  private brokenOff(what: string): string {
-    return `Part of ${what} was sent before the connection was interrupted; standard input cannot be read again.`;
-  }
-
-  /** @returns the response, or the network error. @throws errors that are not retried */
-  private async attempt(
-    { method, path, headers, save }: Request,
-    body: StreamedBody | undefined,
-  ): Promise<ServiceResponse | Error> {
+  /** @returns the outcome, or the network error. @throws errors that are not retried */
+  private async attempt<Body>(send: () => Promise<Received<Body>>): Promise<Received<Body> | Error> {
     try {
-      return await exchange(this.urlOf(path), {
-        method,
-        headers: { 'x-api-key': this.address.key, ...headers },
-        body,
-        save,
-        signal: this.signal,
-      });
+      return await send();
     } catch (error) {
       this.signal.throwIfAborted();
-      if (error instanceof BodyFailure) throw error.cause;
-      if (error instanceof SaveFailure) throw saveFailure(error.cause as Error);
+      if (error instanceof Failure) throw error;
+      if (error instanceof SyntaxError) throw unexpectedResponse('JSON');
       return error as Error;
     }
   }
 }
 
-const isSuccess = ({ status }: ServiceResponse) => (status >= 200 && status < 300) || status === 304;
+/** Returns the body of a response. @throws Failure if it is of another kind */
+export function checkedBody<Body>([name, member]: Kind<Body>, { data }: Received<Body>): Body {
+  if (typeof data === 'object' && data !== null && Object.hasOwn(data, member)) return data;
+  throw unexpectedResponse(name);
+}
+
+/** Makes the failure for a response of 200 with an unexpected body. */
+const unexpectedResponse = (what: string) =>
+  new Failure(exitCodes.refused, `Unexpected response (not ${what}). Check --url.`);
 
 /** Returns `Retry-After`, or a backoff of 1, 2, 4 … seconds. */
-function secondsToWait(outcome: ServiceResponse | Error, attempt: number): number {
-  const asked = outcome instanceof Error ? NaN : Number(outcome.headers['retry-after']);
+function secondsToWait(outcome: Received<unknown> | Error, attempt: number): number {
+  const asked = outcome instanceof Error ? NaN : Number(outcome.response.headers.get('retry-after'));
   return Math.min(asked > 0 ? asked : 2 ** attempt, pauseSecondsMax);
 }
 
 /** Formats an error response in a line: status, code, detail and request id. */
-function refusal(what: string, { status, headers, body }: ServiceResponse): string {
-  const { 'x-request-id': id, 'x-error-code': code } = headers;
+function refusal(what: string, received: Received<unknown>): string {
+  const { status, error_code: code, request_id: id, response } = detailsOf(received);
   const reason = code ? `${status} (${code})` : status;
   return printable(
-    `The service responded to ${what} with ${reason}: ${detailOf(body)}${id ? ` (request ${id})` : ''}`,
+    `The service responded to ${what} with ${reason}: ${detailOf(response)}${id ? ` (request ${id})` : ''}`,
   );
 }
-
-/** Makes the failure for a response of 200 with an unexpected body. */
-export const unexpectedResponse = (what: string) =>
-  new Failure(exitCodes.refused, `Unexpected response (not ${what}). Check --url.`);
 
 /** Formats an error body of the document: `detail`, with one entry per error for 422, or `message`. */
 function detailOf(body: unknown): string {
@@ -177,19 +199,18 @@ function detailOf(body: unknown): string {
     .join('; ');
 }
 
-function detailsOf({ status, headers, body }: ServiceResponse): FailureDetails {
-  const { 'x-request-id': requestId, 'x-error-code': code } = headers;
-  return { status, error_code: code, request_id: requestId, response: body };
+function detailsOf({ response: { status, headers }, error }: Received<unknown>) {
+  return {
+    status,
+    error_code: headers.get('x-error-code') ?? undefined,
+    request_id: headers.get('x-request-id') ?? undefined,
+    // Another text is not from the service.
+    response: typeof error === 'string' ? undefined : error,
+  } satisfies FailureDetails;
 }
 
-/** A download is not retried: a part of it may have been written. */
-function saveFailure(error: Error): Failure {
-  return error instanceof Failure
-    ? error
-    : new Failure(exitCodes.unavailable, `The download was interrupted: ${reasonOf(error)}.`);
-}
-
-/** An AggregateError of several addresses has no message. */
+/** Returns the cause that fetch wraps; an AggregateError of several addresses has no message. */
 function reasonOf(error: Error): string {
-  return printable(error.message || ((error as NodeJS.ErrnoException).code ?? error.name));
+  const { message, code, name } = (error.cause ?? error) as NodeJS.ErrnoException;
+  return printable(message || (code ?? name));
 }

@@ -1,14 +1,14 @@
 import type { components } from '../../../generated/openapi';
 import { exitCodes } from './failures';
-import { jsonBody, readJson } from './json-body';
+import { readJson } from './read-json';
 import { moreText, type PageOptions } from './lists';
 import { printable, printableJson } from './printable';
-import { pathText } from './requests';
-import { unexpectedResponse, type Request } from './service';
+import { list } from './service';
 import type { Session, Work } from './session';
 import { textTable } from './table';
 
 type Source = components['schemas']['Source'];
+type SourceDefinition = components['schemas']['SourceDefinition'];
 type SourceFetch = components['schemas']['SourceFetch'];
 
 interface PartnerOption {
@@ -18,7 +18,9 @@ interface PartnerOption {
 export function showSources({ partner: partner_name, ...page }: PageOptions & Partial<PartnerOption>): Work {
   return async ({ service, json }) => {
     const query = { partner_name, ...page };
-    const sources = await service.getList('the request for sources', '/sources', { query });
+    const sources = await service.askFor('the request for sources', list, () =>
+      service.api.GET('/sources', { params: { query } }),
+    );
     if (json) process.stdout.write(`${printableJson(sources)}\n`);
     else if (sources.count === 0) process.stdout.write('There are no sources.\n');
     else process.stdout.write(sourceTable(sources.items) + moreText(sources.next_cursor));
@@ -26,19 +28,25 @@ export function showSources({ partner: partner_name, ...page }: PageOptions & Pa
   };
 }
 
-/** Creates or replaces a source. @param path - a JSON file with a definition; `-`: standard input */
-export function addSource(name: string, path: string, { partner }: PartnerOption): Work {
+/** Creates or replaces a source. @param file - a JSON file with a definition; `-`: standard input */
+export function addSource(name: string, file: string, ofPartner: PartnerOption): Work {
   return async (session) => {
-    const body = await readJson(path);
-    const source = await ask<Source>(session, 'the source', { method: 'PUT', name, partner, body });
+    const { service } = session;
+    const body = await readJson<SourceDefinition>(file);
+    const source = await service.askFor('the source', aSource, () =>
+      service.api.PUT(path, { params: paramsOf(name, ofPartner), body }),
+    );
     showOutcome(session, source, `Source ${source.source_name} of partner ${source.partner_name} is stored.`);
     return exitCodes.done;
   };
 }
 
-export function requestSourceDeletion(name: string, { partner }: PartnerOption): Work {
+export function requestSourceDeletion(name: string, ofPartner: PartnerOption): Work {
   return async (session) => {
-    const source = await ask<Source>(session, 'the deletion', { method: 'DELETE', name, partner });
+    const { service } = session;
+    const source = await service.askFor('the deletion', aSource, () =>
+      service.api.DELETE(path, { params: paramsOf(name, ofPartner) }),
+    );
     showOutcome(
       session,
       source,
@@ -49,26 +57,22 @@ export function requestSourceDeletion(name: string, { partner }: PartnerOption):
 }
 
 /** Requests a fetch without waiting for it. */
-export function requestSourceFetch(name: string, { partner }: PartnerOption): Work {
+export function requestSourceFetch(name: string, ofPartner: PartnerOption): Work {
   return async (session) => {
-    const request = { method: 'POST', name, partner, below: '/fetch' } as const;
-    const { fetch, status, ...rest } = await ask<SourceFetch>(session, 'the request for a fetch', request);
-    const more = `See: ${session.invocation} sources history ${name} --partner "${partner}"`;
-    showOutcome(
-      session,
-      { fetch, status, ...rest },
-      `Fetch ${fetch} of source ${name} is ${status}. ${more}`,
+    const { service } = session;
+    const fetched = await service.askFor('the request for a fetch', ['a fetch', 'fetch'], () =>
+      service.api.POST(`${path}/fetch`, { params: paramsOf(name, ofPartner) }),
     );
+    const more = `See: ${session.invocation} sources history ${name} --partner "${ofPartner.partner}"`;
+    showOutcome(session, fetched, `Fetch ${fetched.fetch} of source ${name} is ${fetched.status}. ${more}`);
     return exitCodes.done;
   };
 }
 
 export function showFetches(name: string, { partner, ...query }: PageOptions & PartnerOption): Work {
   return async ({ service, json }) => {
-    const fetches = await service.getList(
-      'the request for fetches',
-      '/partners/{partner_name}/sources/{source_name}/fetches',
-      { path: { partner_name: partner, source_name: name }, query },
+    const fetches = await service.askFor('the request for fetches', list, () =>
+      service.api.GET(`${path}/fetches`, { params: { ...paramsOf(name, { partner }), query } }),
     );
     if (json) process.stdout.write(`${printableJson(fetches)}\n`);
     else if (fetches.count === 0) process.stdout.write('The source has not been fetched.\n');
@@ -77,26 +81,11 @@ export function showFetches(name: string, { partner, ...query }: PageOptions & P
   };
 }
 
-interface SourceRequest extends PartnerOption {
-  method: Request['method'];
-  name: string;
-  below?: string;
-  body?: Buffer;
-}
-
-async function ask<Body>(
-  { service }: Session,
-  what: string,
-  { method, name, partner, below = '', body }: SourceRequest,
-): Promise<Body> {
-  const path = pathText(`/partners/{partner_name}/sources/{source_name}${below}`, {
-    partner_name: partner,
-    source_name: name,
-  });
-  const response = await service.ask(what, { method, path, ...(body && jsonBody(body)) });
-  if (typeof response!.body !== 'object' || response!.body === null) throw unexpectedResponse('a source');
-  return response!.body as Body;
-}
+const path = '/partners/{partner_name}/sources/{source_name}';
+const paramsOf = (source_name: string, { partner: partner_name }: PartnerOption) => ({
+  path: { partner_name, source_name },
+});
+const aSource = ['a source', 'source_name'] as const;
 
 function showOutcome({ json }: Session, body: object, line: string): void {
   process.stdout.write(`${json ? printableJson(body) : printable(line)}\n`);

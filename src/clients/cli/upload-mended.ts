@@ -1,4 +1,5 @@
 import { TextDecoder } from 'node:util';
+import type { components } from '../../../generated/openapi';
 import { findBuiltInFormat, strictFormat } from '../../feed-format/built-in-formats';
 import type { ReadDefinition } from '../../feed-format/format-definition';
 import {
@@ -19,12 +20,11 @@ import { fetchFormat } from './formats';
 import { ownPieces } from './mend';
 import { showPlan } from './plan';
 import { printable } from './printable';
-import type { JsonOf } from './requests';
-import { unexpectedResponse } from './service';
+import { downloadRejects } from './rejects';
 import type { Session, Work } from './session';
 import { uploadFeed } from './upload';
 
-type Feed = JsonOf<'/feeds/{feed_id}'>;
+type Feed = components['schemas']['Feed'];
 
 interface RejectsFile {
   head: RejectsHead;
@@ -65,14 +65,13 @@ export function uploadMended(
   };
 }
 
-async function feedOf({ service }: Session, jobId: string): Promise<Feed> {
-  const get = async (what: string, path: string) =>
-    (await service.ask(what, { method: 'GET', path }))!.body as Record<string, unknown> | undefined;
-  const job = await get('the request for the job', `/jobs/${encodeURIComponent(jobId)}`);
-  if (typeof job?.feed_id !== 'string') throw unexpectedResponse('a job');
-  const feed = await get('the request for the feed', `/feeds/${encodeURIComponent(job.feed_id)}`);
-  if (typeof feed?.partner_name !== 'string') throw unexpectedResponse('a feed');
-  return feed as Feed;
+async function feedOf({ service }: Session, job_id: string): Promise<Feed> {
+  const { feed_id } = await service.askFor('the request for the job', ['a job', 'feed_id'], () =>
+    service.api.GET('/jobs/{job_id}', { params: { path: { job_id } } }),
+  );
+  return service.askFor('the request for the feed', ['a feed', 'partner_name'], () =>
+    service.api.GET('/feeds/{feed_id}', { params: { path: { feed_id } } }),
+  );
 }
 
 /** @throws UsageFailure for a cell that the format cannot express */
@@ -109,26 +108,19 @@ async function definitionOf(session: Session, feed: Feed): Promise<ReadDefinitio
 }
 
 /** Reads the corrected file, and the rejects of the last run on the same lines. */
-async function readBoth(
-  { service }: Session,
+function readBoth(
+  session: Session,
   jobId: string,
   definition: ReadDefinition,
   file: CorrectedFile,
 ): Promise<{ corrected: RejectsFile; rejects: RejectsFile }> {
-  let both: { corrected: RejectsFile; rejects: RejectsFile } | undefined;
-  await service.ask('the download', {
-    method: 'GET',
-    path: `/jobs/${encodeURIComponent(jobId)}/rejects.csv`,
-    headers: { accept: 'text/csv, application/json' },
-    async save(content, headers) {
-      const charset = statedCharset(headers['content-type']);
-      const readings = await readCorrected(file, definition, charset);
-      const lines = new Set(readings.flatMap(({ rows }) => rows.map(lineOf)));
-      const rejects = await readRows(content, definition, new TextDecoder(charset), lines);
-      both = { corrected: closest(readings, rejects), rejects };
-    },
+  return downloadRejects(session, jobId, async (content, mediaType) => {
+    const charset = statedCharset(mediaType);
+    const readings = await readCorrected(file, definition, charset);
+    const lines = new Set(readings.flatMap(({ rows }) => rows.map(lineOf)));
+    const rejects = await readRows(content, definition, new TextDecoder(charset), lines);
+    return { corrected: closest(readings, rejects), rejects };
   });
-  return both!;
 }
 
 /** Returns the first reading with the fewest differences: changed rows, and the header counts as one. */

@@ -1,52 +1,55 @@
 import { randomUUID } from 'node:crypto';
 import type { components } from '../../../generated/openapi';
-import type { StreamedBody } from './exchange';
+import { exitCodes, Failure } from './failures';
 import type { FeedFile } from './feed-file';
 import { printable } from './printable';
-import { unexpectedResponse, type Request } from './service';
+import { sendingBody, type StreamedBody } from './send-body';
 import type { Session } from './session';
 
 export type Receipt = components['schemas']['FeedReceipt'];
 
 /** Uploads a file idempotently. @param fields - further fields of the form @throws Failure */
-export async function uploadFeed(
+export function uploadFeed(
   session: Session,
   file: FeedFile,
   partnerName: string,
   fields: Record<string, string>,
 ): Promise<Receipt> {
-  const headers = { 'idempotency-key': randomUUID() };
-  // 409: an attempt with a broken connection is still in progress.
-  const request = { path: '/feeds/upload', headers, retriedStatuses: [409] };
-  const receipt = (await sendForm(session, 'the upload', request, file, {
-    partner_name: partnerName,
-    ...fields,
-  })) as Receipt | undefined;
-  if (typeof receipt?.validation_job_id === 'string') return receipt;
-  throw unexpectedResponse('a receipt');
+  const { service } = session;
+  const key = { 'idempotency-key': randomUUID() };
+  const sent = formSender(session, 'the upload', file, { partner_name: partnerName, ...fields });
+  return service.askFor(
+    'the upload',
+    ['a receipt', 'validation_job_id'],
+    () => service.api.POST('/feeds/upload', sent(key)),
+    // 409: an attempt with a broken connection is still in progress.
+    { retriedStatuses: [409] },
+  );
 }
 
-export async function sendForm(
-  { service, view }: Session,
-  what: string,
-  request: Omit<Request, 'method' | 'body'>,
-  file: FeedFile,
-  fields: Record<string, string>,
-): Promise<unknown> {
+/**
+ * Makes the options of each attempt to send a file as a form, whose progress is shown.
+ * @returns a function that throws Failure when the file cannot be read again
+ */
+export function formSender({ view }: Session, what: string, file: FeedFile, fields: Record<string, string>) {
   const form = new UploadForm(file, fields);
-  const response = await service.ask(what, {
-    ...request,
-    method: 'POST',
-    headers: { ...request.headers, 'content-type': form.contentType },
-    body() {
-      let done = 0;
-      return form.body((bytes) => {
-        done += bytes;
-        view.show({ name: 'uploading', bytes: { done, total: file.size }, detail: printable(file.name) });
-      });
-    },
-  });
-  return response!.body;
+  return (headers: Record<string, string> = {}) => {
+    let done = 0;
+    const body = form.body((bytes) => {
+      done += bytes;
+      view.show({ name: 'uploading', bytes: { done, total: file.size }, detail: printable(file.name) });
+    });
+    if (!body) {
+      const problem = `Part of ${what} was sent before the connection was interrupted`;
+      throw new Failure(exitCodes.unavailable, `${problem}; standard input cannot be read again.`);
+    }
+    return {
+      headers: { ...headers, 'content-type': form.contentType },
+      fetch: sendingBody(body),
+      // `fetch` sends the form.
+      body: undefined as never,
+    };
+  };
 }
 
 class UploadForm {
