@@ -7,13 +7,23 @@ import { printableJson } from './printable';
 import { feedProgram } from './program';
 import { ProgressView } from './progress-view';
 import { openLocalSession, openSession } from './session';
+import { findNewer } from './version-check';
 
 async function main(view: ProgressView): Promise<number> {
   let exitCode: number = exitCodes.done;
   const program = feedProgram(
     process.env,
     async (work, options) => {
-      exitCode = await work(openSession(options, view, process.env));
+      const session = openSession(options, view, process.env);
+      const check = new AbortController();
+      let advice: string | undefined;
+      // A program reads the output with --json.
+      if (!session.json) void findNewer(session.service, check.signal).then((text) => (advice = text));
+      exitCode = await work(session).finally(() => {
+        // The command does not wait for it.
+        check.abort();
+        if (advice !== undefined) view.note(advice);
+      });
     },
     async (work, options) => {
       exitCode = await work(openLocalSession(options, view));

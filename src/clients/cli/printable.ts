@@ -24,7 +24,7 @@ export function printableJson(value: unknown): string {
 
 /** Formats a text as a word of a shell, in one line of a terminal. */
 export function shellWord(text: string): string {
-  const word = /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
+  const word = /^[\w./:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
   return printable(word);
 }
 

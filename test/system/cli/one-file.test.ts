@@ -4,6 +4,8 @@ import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import document from '../../../generated/openapi.json';
+import { runFeedCommand } from '../../support/commands';
+import { ServiceFront } from '../../support/faults';
 import { createTestFolder, project } from '../../support/harness';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
@@ -56,10 +58,46 @@ describe('the command as one file', () => {
     const help = await feed('upload', '--help');
 
     expect(loaded.stdout).toMatch(/inserted +1\n/);
-    expect(loaded.stderr).not.toContain('older');
+    expect(loaded.stderr).not.toContain('newer');
     expect(mended.stdout).toContain('Written to ');
     expect(help.stdout).toMatch(/^Usage: node partner-feed\.cjs upload /);
     expect(readdirSync(folder).sort()).toEqual(['mended.csv', 'partner-feed.cjs', 'spring.csv']);
+  });
+});
+
+describe('a command that is older than the service', () => {
+  async function openNewer() {
+    const { url, key } = await sharedService();
+    let checks = 0;
+    const front = await ServiceFront.open(url!, (request) => {
+      if (!request.includes('/cli/')) return 'pass';
+      checks++;
+      return { status: 200, body: { version: '99.0.0' } };
+    });
+    return { front, env: { CATALOG_URL: front.url, CATALOG_API_KEY: key! }, checks: () => checks };
+  }
+
+  it('says so once, after its result, with the way to the newer one', async () => {
+    const { front, env, checks } = await openNewer();
+    const file = join(createTestFolder(), 'spring.csv');
+    writeFileSync(file, csv);
+
+    const { code, stderr } = await runFeedCommand(['upload', file, '--partner', 'Older'], env);
+
+    expect({ code, checks: checks() }).toEqual({ code: 0, checks: 1 });
+    expect(stderr).toContain(
+      `This command has version ${document.info.version}, the service 99.0.0.` +
+        ` Get the newer one: curl -O ${front.url}/cli/partner-feed.cjs\n`,
+    );
+    expect(stderr.match(/newer/g)).toHaveLength(1);
+  });
+
+  it('neither asks nor says so with --json', async () => {
+    const { env, checks } = await openNewer();
+
+    const { code, stderr } = await runFeedCommand(['partners', '--json'], env);
+
+    expect({ code, stderr, checks: checks() }).toEqual({ code: 0, stderr: '', checks: 0 });
   });
 });
 
