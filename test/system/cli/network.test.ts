@@ -268,6 +268,17 @@ describe('npm run feed over a failing network', () => {
     }
   });
 
+  it.concurrent('follows no redirect, which would take the key to another address', async () => {
+    const elsewhere = await openFront(() => ({ status: 200, body: { count: 0, items: [] } }));
+    const headers = { location: `${elsewhere.front.url}/feeds` };
+    const { env } = await openFront(() => ({ status: 307, headers }));
+
+    const { code, stderr } = await runFeedCommand(['feeds'], env);
+
+    expect({ code, seen: elsewhere.front.seen }).toEqual({ code: 1, seen: [] });
+    expect(stderr).toContain('The service responded to the request for feeds with 307: ');
+  });
+
   it.concurrent('aborts an upload at a signal', async () => {
     const { env, front } = await openFront(() => 'pass');
     const command = new FeedCommand(['upload', '-', '--partner', 'Acme'], env);
