@@ -83,8 +83,9 @@ function licensesOf(bundle: string): string {
   const texts = [...packages].sort().map((name) => {
     const folder = join(root, 'node_modules', name);
     const license = readdirSync(folder).find((each) => /^licen[cs]e/i.test(each));
-    if (!license) throw new Error(`${name} has no file with its license`);
-    return `${name}\n${'-'.repeat(name.length)}\n${readFileSync(join(folder, license), 'utf8').trim()}\n`;
+    // Some packages have no file for it, but name it.
+    const source = join(folder, license ?? 'package.json');
+    return `${name}\n${'-'.repeat(name.length)}\n${readFileSync(source, 'utf8').trim()}\n`;
   });
   return texts.join('\n\n');
 }
