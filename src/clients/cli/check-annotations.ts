@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import type { RowIssue } from '../../feed-format/rows/row-issues';
 import { printable } from './printable';
 import { refusalText, verdictText, type CheckedFeed } from './check-report';
 import { isWorkbook } from './workbook-file';
@@ -6,15 +7,17 @@ import { isWorkbook } from './workbook-file';
 /**
  * Formats a check as workflow commands of GitHub Actions, which annotate the lines of the file.
  * See "Workflow commands for GitHub Actions" in its documentation.
+ * @param workspace - the folder from which GitHub names files
  */
-export function githubReport({ path, check }: CheckedFeed, issuesShown: number): string {
+export function githubReport({ path, check }: CheckedFeed, issuesShown: number, workspace: string): string {
   // The lines of a workbook are those of the CSV file that is made of it.
   const hasLines = !isWorkbook(path);
   // Standard input has no file to annotate.
-  const file = path === '-' ? undefined : relative(process.cwd(), path);
+  const file = path === '-' ? undefined : relative(workspace, path);
   const { refusal, runFailure, issues } = check;
-  const lines = issues
+  const lines = errorsFirst(issues)
     .slice(0, issuesShown)
+    .sort((a, b) => a.line - b.line)
     .map(({ line, lastLine, code, severity, message, sku, value }) => {
       const details = [sku === null ? [] : `sku ${sku}`, value === null ? [] : `value ${value}`].flat();
       const text = details.length > 0 ? `${message} (${details.join(', ')})` : message;
@@ -27,6 +30,10 @@ export function githubReport({ path, check }: CheckedFeed, issuesShown: number):
   lines.push(command('notice', { file, title: 'partner-feed check' }, verdictText(check)));
   return lines.join('');
 }
+
+/** GitHub shows ten annotations of each severity: many warnings must not displace the errors. */
+const errorsFirst = (issues: readonly RowIssue[]) =>
+  issues.toSorted((a, b) => Number(b.severity === 'error') - Number(a.severity === 'error'));
 
 type Properties = Record<string, string | number | undefined>;
 

@@ -79,7 +79,9 @@ function reportOf(
 ): string {
   if (json || outputFormat === 'json') return `${printableJson(checkBody(checked, issues))}\n`;
   const shown = issues ?? issuesShown[outputFormat];
-  return outputFormat === 'github' ? githubReport(checked, shown) : textReport(checked, shown);
+  if (outputFormat === 'text') return textReport(checked, shown);
+  // npm runs the command in the folder of its own project.
+  return githubReport(checked, shown, process.env.GITHUB_WORKSPACE || process.cwd());
 }
 
 function exitCodeOf({ refusal, runFailure, skipped }: FeedCheck, isStrict = false): number {

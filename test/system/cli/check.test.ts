@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { runFeedCommand } from '../../support/commands';
 import { createTestFolder } from '../../support/harness';
@@ -126,6 +126,16 @@ Not checked, because only the service knows it:
       '::notice title=partner-feed check::a first run wou',
       '',
     ]);
+  });
+
+  it.concurrent('annotates the file by its path in the workspace of GitHub Actions', async () => {
+    const path = write(csv);
+
+    const { stdout } = await runFeedCommand(['check', path, '--output-format', 'github', '--issues', '0'], {
+      GITHUB_WORKSPACE: dirname(dirname(path)),
+    });
+
+    expect(stdout).toMatch(`::notice file=${basename(dirname(path))}/spring.csv,`);
   });
 
   it.concurrent('refuses a wrong command line, a missing file and a faulty format', async () => {

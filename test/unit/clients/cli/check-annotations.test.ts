@@ -1,16 +1,18 @@
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { githubReport } from '../../../../src/clients/cli/check-annotations';
 import { checkFeed } from '../../../../src/feed-format/check/check-feed';
 
 const upload = { fileName: 'a,b.csv', mode: 'upsert', format: null, maxSkippedPercent: null } as const;
+
+const workspace = resolve('/home/runner/work/shop');
 
 async function annotationsOf(csv: string, issuesShown = 10): Promise<string[]> {
   async function* content() {
     yield await Promise.resolve(Buffer.from(csv));
   }
   const check = await checkFeed(content(), upload);
-  const path = join(process.cwd(), 'feeds', upload.fileName);
-  return githubReport({ path, ...upload, check, advice: null }, issuesShown).split('\n');
+  const path = join(workspace, 'feeds', upload.fileName);
+  return githubReport({ path, ...upload, check, advice: null }, issuesShown, workspace).split('\n');
 }
 
 it('writes an annotation per issue, at its lines, and one for the result', async () => {
@@ -38,4 +40,17 @@ it('shows the refusal of the upload, and no more issues than asked for', async (
     '',
   ]);
   expect(await annotationsOf('sku,product_name\n,\n,\n,\n', 2)).toHaveLength(4);
+});
+
+it('prefers errors to warnings, in the order of the file', async () => {
+  const lines = (await annotationsOf('sku,product_name,price\nA,Tent,0\nB,Lamp,0\n,Pan,1\n', 2)).map((line) =>
+    line.replace(/,title.*/, ''),
+  );
+
+  expect(lines).toEqual([
+    '::warning file=feeds/a%2Cb.csv,line=2,endLine=2',
+    '::error file=feeds/a%2Cb.csv,line=4,endLine=4',
+    expect.stringContaining('::notice '),
+    '',
+  ]);
 });
