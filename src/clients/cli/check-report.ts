@@ -5,7 +5,7 @@ import type { InspectedHeader } from '../../feed-format/detect/inspected-headers
 import { issueBody } from '../../feed-format/rows/issue-body';
 import type { CheckAdvice } from './check-advice';
 import { adviceOf } from './inspect';
-import { countText, printable } from './printable';
+import { countText, printable, printableJson } from './printable';
 import { issuesText, linesText } from './report';
 
 /** A file with the result of its check. */
@@ -130,7 +130,7 @@ function adviceLines({ advice }: CheckedFeed): string[] {
     return [
       ...lines,
       'Or save this as F.json, and name it with --format F.json:',
-      JSON.stringify(suggestedFormat),
+      printableJson(suggestedFormat, 0),
     ];
   return [...lines, ...doubts.map(({ about, message }) => `In doubt: ${about}: ${message}`)];
 }

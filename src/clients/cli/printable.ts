@@ -9,9 +9,9 @@ export function printable(text: string): string {
   });
 }
 
-/** Formats a value as indented JSON with the same escapes; it parses to the same value. */
-export function printableJson(value: unknown): string {
-  const json = JSON.stringify(value, null, 2);
+/** Formats a value as JSON, in which the same characters are escaped; it parses to the same value. @param indent - 0: one line */
+export function printableJson(value: unknown, indent = 2): string {
+  const json = JSON.stringify(value, null, indent);
   return json.replace(/\n|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
     character === '\n'
       ? character

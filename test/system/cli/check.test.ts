@@ -138,6 +138,14 @@ Not checked, because only the service knows it:
     expect(stdout).toMatch(`::notice file=${basename(dirname(path))}/spring.csv,`);
   });
 
+  it.concurrent('suggests a format that is JSON, whatever characters a header has', async () => {
+    const { stdout } = await check(write(german.replace('Artikel', 'Artikel\u00ad'), 'list.csv'));
+    const suggested = stdout.split('\n').find((line) => line.startsWith('{'))!;
+
+    expect(suggested).not.toContain('\u00ad');
+    expect(JSON.parse(suggested)).toMatchObject({ columns: { sku: { from: ['Artikel\u00adnummer'] } } });
+  });
+
   it.concurrent('refuses a wrong command line, a missing file and a faulty format', async () => {
     const path = write(csv);
     const faulty = write('{"columns":{"sku":{"value":"A"}},"colour":1}', 'F.json');
