@@ -14,7 +14,7 @@ export function commandLinePage(): string {
     'the --help texts of the commands',
     '`make run` and `make dist/.built` build the commands.',
     '## npm run feed',
-    'The client of partners. It uses the HTTP API only and needs no settings of the service. `node partner-feed.cjs` and `npx partner-feed` are the same: [Get the command line](../how-to/get-the-command-line.md).' +
+    'The client of partners. It uses the HTTP API only and needs no settings of the service. `check` and `mend` need no service. `node partner-feed.cjs` and `npx partner-feed` are the same: [Get the command line](../how-to/get-the-command-line.md).' +
       ' [Use the command line](../how-to/use-the-command-line.md) has examples.',
     'Each command has a `--help`; a command is called as `npm run --silent feed -- upload spring.csv --partner NAME`.',
     describeProgram(feed),

@@ -38,11 +38,8 @@ export function addCheckCommand(
     )
     .option('--strict', `exit with ${exitCodes.rowsSkipped} when rows would be skipped`)
     .addOption(
-      new Option(
-        '--output-format <FORMAT>',
-        'json is the same as --json; github: annotations of GitHub Actions',
-      )
-        .choices(['text', 'json', 'github'])
+      new Option('--output-format <FORMAT>', 'github: annotations of GitHub Actions; --json takes precedence')
+        .choices(['text', 'github'])
         .default('text'),
     )
     .action((path: string, options: CheckOptions, command: Command) =>

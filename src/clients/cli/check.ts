@@ -19,7 +19,7 @@ export interface CheckOptions extends WorkbookOptions {
   maxSkippedPercent?: number;
   issues?: number;
   strict?: boolean;
-  outputFormat: 'text' | 'json' | 'github';
+  outputFormat: 'text' | 'github';
 }
 
 /** Checks a file without a service. @param resolvePath - resolves the path of a format */
@@ -77,7 +77,7 @@ function reportOf(
   { outputFormat, issues }: CheckOptions,
   json: LocalSession['json'],
 ): string {
-  if (json || outputFormat === 'json') return `${printableJson(checkBody(checked, issues))}\n`;
+  if (json) return `${printableJson(checkBody(checked, issues))}\n`;
   const shown = issues ?? issuesShown[outputFormat];
   if (outputFormat === 'text') return textReport(checked, shown);
   // npm runs the command in the folder of its own project.

@@ -83,11 +83,7 @@ Not checked, because only the service knows it:
     const format = write(JSON.stringify(definition), 'german.json');
 
     const own = await check(write(gzipSync(german), 'list.csv.gz'), '--format', format, '--json');
-    const builtIn = await check(
-      write('id,title\nA,Tent\n'),
-      '--format=google-merchant',
-      '--output-format=json',
-    );
+    const builtIn = await check(write('id,title\nA,Tent\n'), '--format=google-merchant', '--json');
 
     expect(JSON.parse(own.stdout)).toMatchObject({
       file: 'list.csv.gz',
@@ -151,6 +147,8 @@ Not checked, because only the service knows it:
     const faulty = write('{"columns":{"sku":{"value":"A"}},"colour":1}', 'F.json');
 
     expect(await check(path, '--mode', 'merge')).toMatchObject({ code: 2 });
+    // Its errors would not be JSON: --json is the only way.
+    expect(await check(path, '--output-format', 'json')).toMatchObject({ code: 2 });
     expect(await check(`${path}.gz`)).toMatchObject({ code: 2, stderr: expect.stringContaining('ENOENT') });
     expect(await check(path, '--format', 'none')).toMatchObject({
       code: 2,
