@@ -34,7 +34,9 @@ export async function loadedFacts(service: TestService, partnerName: string, fil
   const { processed, inserted, skipped } = job.summary;
   const isFailed = job.status === 'failed';
   return {
-    runFailure: isFailed ? job.message.replace(/^ETL processing failed: | Products processed: .*/g, '') : null,
+    runFailure: isFailed
+      ? job.message.replace(/^ETL processing failed: | Products processed: .*/g, '')
+      : null,
     counts: isFailed ? [skipped] : [processed, inserted, skipped],
     issueCounts: job.issue_counts,
     issues: await issuesOf(service, jobId),
