@@ -1,8 +1,8 @@
 import { relative } from 'node:path';
 import type { RowIssue } from '../../feed-format/rows/row-issues';
+import { isWorkbookName } from '../workbook/workbook-reader';
 import { printable } from './printable';
 import { refusalText, verdictText, type CheckedFeed } from './check-report';
-import { isWorkbook } from './workbook-file';
 
 /**
  * Formats a check as workflow commands of GitHub Actions, which annotate the lines of the file.
@@ -11,7 +11,7 @@ import { isWorkbook } from './workbook-file';
  */
 export function githubReport({ path, check }: CheckedFeed, issuesShown: number, workspace: string): string {
   // The lines of a workbook are those of the CSV file that is made of it.
-  const hasLines = !isWorkbook(path);
+  const hasLines = !isWorkbookName(path);
   // Standard input has no file to annotate.
   const file = path === '-' ? undefined : relative(workspace, path);
   const { refusal, runFailure, issues } = check;

@@ -1,5 +1,6 @@
 import { checkFeed, type FeedCheck } from '../../feed-format/check/check-feed';
 import type { LoadMode } from '../../feed-format/load-options';
+import { isWorkbookName } from '../workbook/workbook-reader';
 import { adviseOn } from './check-advice';
 import { githubReport } from './check-annotations';
 import { checkBody, textReport, type CheckedFeed } from './check-report';
@@ -10,7 +11,7 @@ import { ownPieces } from './mend';
 import { printable, printableJson } from './printable';
 import type { ProgressView } from './progress-view';
 import type { LocalSession, LocalWork } from './session';
-import { isWorkbook, openUploadedFile, type WorkbookOptions } from './workbook-file';
+import { openUploadedFile, type WorkbookOptions } from './workbook-file';
 
 export interface CheckOptions extends WorkbookOptions {
   /** A built-in format, or a file with a definition. */
@@ -38,7 +39,7 @@ export function checkFile(
       const check = await checkFeed(piecesOf(file, view), upload);
       const checked = { path, ...upload, check, advice: await adviceFor(file, check, upload) };
       view.clear();
-      if (isWorkbook(path) && check.issues.length > 0)
+      if (isWorkbookName(path) && check.issues.length > 0)
         view.note('Lines are those of the CSV file: keep it with --save-csv NEW.');
       process.stdout.write(reportOf(checked, options, json));
       return exitCodeOf(check, options.strict);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { SheetOptions, SheetOverview } from '../workbook/sheet-table';
 import { WorkbookFault } from '../workbook/workbook-fault';
-import { WorkbookReader } from '../workbook/workbook-reader';
+import { isWorkbookName, WorkbookReader } from '../workbook/workbook-reader';
 import { UsageFailure } from './failures';
 import { cannotRead, memoryFile, openInputFile, type FeedFile } from './feed-file';
 import { countText, printable } from './printable';
@@ -21,16 +21,13 @@ export interface WorkbookOptions {
   saveCsv?: string;
 }
 
-/** Tells whether a path names a workbook. */
-export const isWorkbook = (path: string): boolean => /\.xls[xm]$/i.test(path);
-
 /** Opens a feed file as `openInputFile`; of a workbook (.xlsx), the CSV file that a sheet becomes. @throws Failure */
 export async function openUploadedFile(
   session: LocalSession,
   path: string,
   options: WorkbookOptions,
 ): Promise<FeedFile> {
-  if (isWorkbook(path)) return openWorkbook(session, path, options);
+  if (isWorkbookName(path)) return openWorkbook(session, path, options);
   const { sheet, headerRow, hidden = true, currencyColumn = true, saveCsv } = options;
   if (sheet !== undefined || headerRow !== undefined || !hidden || !currencyColumn || saveCsv !== undefined)
     throw new UsageFailure(

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import type { WorkbookAnswer } from '../../workbook/messages';
 import type { SheetOptions, SheetOverview } from '../../workbook/sheet-table';
-import { WorkbookReader, type WorkbookWorker } from '../../workbook/workbook-reader';
+import { isWorkbookName, WorkbookReader, type WorkbookWorker } from '../../workbook/workbook-reader';
 import { root } from '../api';
 import { texts } from '../texts';
 
@@ -13,7 +13,7 @@ const signatures = [
 
 /** Returns whether a file is a workbook, by its name or its first bytes. */
 export async function isWorkbook(file: File): Promise<boolean> {
-  if (/\.xls[xm]?$/i.test(file.name)) return true;
+  if (isWorkbookName(file.name)) return true;
   const beginning = new Uint8Array(await file.slice(0, 4).arrayBuffer());
   return signatures.some((signature) => signature.every((byte, at) => beginning[at] === byte));
 }
