@@ -19,10 +19,14 @@ const general: CellFormat = { isCode: false };
 /** Longer ones are hostile: Excel allows 255 characters. */
 const codeCharactersMax = 1000;
 
+/** Languages and calendars of dates, which numfmt does not know. */
+const dateMarks = /\[(?:ENG|~\w+)\]/gi;
+
 /** Reads a number format: `[$€-407] #,##0.00`. A faulty one counts as General. */
-export function cellFormatOf(code: string): CellFormat {
-  if (code === 'General' || code === '@' || code.length > codeCharactersMax) return general;
+export function cellFormatOf(written: string): CellFormat {
+  if (written === 'General' || written === '@' || written.length > codeCharactersMax) return general;
   try {
+    const code = written.replace(dateMarks, '');
     const { isDate, type } = getFormatInfo(code);
     const tokens = firstSection(tokenize(code));
     if (isDate) return { date: dateKindOf(type, tokens), isCode: false };
@@ -31,7 +35,11 @@ export function cellFormatOf(code: string): CellFormat {
     return {
       currency: currencyOfTokens(tokens),
       isCode: isPlain && isCodeFormat(tokens),
-      ...(isPlain && { displayed: (value: number) => formatNumber(code, value).trim() }),
+      // Thousands are grouped by the characters of a language.
+      ...(isPlain &&
+        !tokens.some((token) => token.type === 'group') && {
+          displayed: (value: number) => formatNumber(code, value).trim(),
+        }),
     };
   } catch {
     return general;
@@ -74,5 +82,6 @@ export function identifierText(raw: string, format?: CellFormat): string {
   const digitsOf = (text: string) => text.replace(/\D/g, '').replace(/^0+/, '');
   // A rounded number, or one that is hidden.
   const isWhole = shown !== '' && digitsOf(shown).includes(digitsOf(plain));
-  return isWhole && !shown.includes(',') ? shown : plain;
+  const isGrouped = shown.includes(',') || (!format?.isCode && /\d\s\d/.test(shown));
+  return isWhole && !isGrouped ? shown : plain;
 }

@@ -13,11 +13,13 @@ const lastDay = { 1900: 2_958_465, 1904: 2_957_003 };
  */
 export function dateText(raw: string, kind: DateKind, is1904: boolean): string {
   const value = Number(raw);
-  if (!Number.isFinite(value) || value < 0 || value >= lastDay[is1904 ? 1904 : 1900] + 1)
-    return numberText(raw);
+  const last = lastDay[is1904 ? 1904 : 1900];
+  if (!Number.isFinite(value) || value < 0 || value >= last + 1) return numberText(raw);
   // A time just before midnight is of its own day.
   const seconds = Math.min(Math.round(value * secondsOfDay), value < 1 ? secondsOfDay - 1 : Infinity);
   const days = Math.floor(seconds / secondsOfDay);
+  // Rounded to the day after the last one.
+  if (days > last) return numberText(raw);
   const time = timeText(seconds - days * secondsOfDay);
   if (kind === 'elapsed') return timeText(seconds);
   const isTime = days === 0 && (kind === 'time' || (!is1904 && seconds > 0));

@@ -98,6 +98,8 @@ describe('skus', () => {
     expect(skus('0.00', 100)).toEqual(['100.00']);
     expect(skus('0.00E+00', 1234567)).toEqual(['1234567']);
     expect(skus('#,##0', 1234567)).toEqual(['1234567']);
+    expect(skus('[$-407]#,##0', 1234567)).toEqual(['1234567']);
+    expect(skus('#\\ ##0', 4006381333931)).toEqual(['4006381333931']);
     expect(skus('"A"0', 12)).toEqual(['A12']);
     expect(skus('000000', 1234)).toEqual(['001234']);
   });
@@ -130,6 +132,8 @@ describe('dates', () => {
   });
 
   it('count from 1904 although an extension of the workbook has settings of its own', () => {
+    expect(withFormat('[ENG][$-409]d\\-mmm\\-yy;@', 45292)).toEqual(['2024-01-01']);
+    expect(withFormat('[~buddhist]d/m/yyyy', 45292)).toEqual(['2024-01-01']);
     const xml =
       '<workbook xmlns:r="r"><workbookPr date1904="1"/><sheets><sheet name="A" r:id="rId1"/></sheets>' +
       '<extLst><ext><x:workbookPr xmlns:x="x"/></ext></extLst></workbook>';
@@ -154,6 +158,7 @@ describe('dates', () => {
         fc.integer({ min: 61, max: 2_958_465 }),
         fc.integer({ min: 0, max: 86_399 }),
         (day, second) => {
+    expect(withFormat('yyyy-mm-dd', '2958465.9999999')).toEqual(['2958465.9999999']);
           const [text] = withFormat('yyyy-mm-dd hh:mm:ss', String(day + second / 86_400));
           const time = (day - 25_569) * 86_400_000 + second * 1000;
           const iso = new Date(time).toISOString();
