@@ -260,3 +260,31 @@ describe('the added column for currencies', () => {
     });
   });
 });
+  it('is not added where columns of prices differ in it, which a note says', () => {
+    const formats = ['#,##0.00 [$€-407]', '[$£-809]#,##0.00'];
+    const withPrices = (names: string[], ...cells: TestCell[]) =>
+      readSheet({
+        formats,
+        sheets: [
+          {
+            rows: [
+              ['sku', ...names],
+              ['A1', ...cells],
+            ],
+          },
+        ],
+      });
+    const notes = [
+      'Columns of prices differ in their currency: EUR, GBP. Add a column currency, or set the currency of the partner.',
+    ];
+    expect(withPrices(['price', 'sale price'], styled(1, 5), styled(2, 4))).toMatchObject({
+      currency: null,
+      notes,
+    });
+    expect(withPrices(['price', 'price GBP'], styled(1, 5), 4)).toMatchObject({ currency: null, notes });
+    expect(withPrices(['price_gbp'], styled(1, 5))).toMatchObject({ currency: null, notes });
+    expect(withPrices(['price_eur', 'sale price'], styled(1, 5), styled(1, 4)).columns.at(-1)).toBe(
+      'currency',
+    );
+  });
+
