@@ -43,13 +43,13 @@ export const sheetLimits = { rows: 1_048_576, columns: 16_384, mergedAreas: 500_
  * @throws WorkbookFault for a damaged sheet
  */
 export function* sheetRows(
-  { archive }: WorkbookPackage,
+  { archive, isUncalculated }: WorkbookPackage,
   part: string,
   strings: readonly string[],
   frame: SheetFrame,
   onRead?: (bytes: number) => void,
 ): Generator<SheetRow> {
-  const handler = new SheetHandler(strings, frame);
+  const handler = new SheetHandler(strings, frame, isUncalculated);
   for (const _ of parseXml(archive.read(part, onRead), handler)) yield* handler.rows.splice(0);
 }
 
@@ -71,6 +71,7 @@ class SheetHandler implements XmlHandler {
   ) {}
 
   open(name: string, attributes: XmlAttributes): void {
+    private readonly isUncalculated: boolean,
     if (name === 'c') this.beginCell(attributes);
     else if (name === 'v') this.isValue = true;
     else if (name === 'row') this.beginRow(attributes);
@@ -123,8 +124,8 @@ class SheetHandler implements XmlHandler {
   }
 
   private kindOf(): SheetCell['kind'] {
-    if (this.hasFormula && this.value === '' && this.type !== 'str' && this.type !== 'inlineStr')
-      return 'uncached';
+    const isMissing = this.value === '' || (this.isUncalculated && this.type === 'n' && this.value === '0');
+    if (this.hasFormula && isMissing && this.type !== 'str' && this.type !== 'inlineStr') return 'uncached';
     return kinds.get(this.type) ?? 'number';
   }
 

@@ -19,6 +19,8 @@ export interface WorkbookPackage {
   stylesPart?: string;
   /** Whether days count from 1904-01-01. */
   is1904: boolean;
+  /** Whether its writer has not calculated formulas, but stored 0. */
+  isUncalculated: boolean;
   /** Whether it has formulas with values of other workbooks. */
   hasExternalLinks: boolean;
 }
@@ -36,7 +38,7 @@ export function openPackage(bytes: Uint8Array): WorkbookPackage {
   refuseOtherPackage(archive);
   const part = workbookPart(archive);
   const relationships = relationshipsOf(archive, part);
-  const { listed, is1904 } = readWorkbook(archive, part);
+  const { listed, is1904, isUncalculated } = readWorkbook(archive, part);
   const sheets = listed.flatMap(({ id, ...sheet }) => {
     const target = relationships.get(id);
     return target?.type === 'worksheet' && archive.has(target.target)
@@ -51,6 +53,7 @@ export function openPackage(bytes: Uint8Array): WorkbookPackage {
     sharedStringsPart: partOf('sharedStrings'),
     stylesPart: partOf('styles'),
     is1904,
+    isUncalculated,
     hasExternalLinks: partOf('externalLink') !== undefined,
   };
 }
@@ -114,10 +117,12 @@ const sheetsMax = 1000;
 function readWorkbook(archive: ZipArchive, part: string) {
   const listed: { name: string; isHidden: boolean; id: string }[] = [];
   let is1904 = false;
+  let isUncalculated = false;
   parseWholeXml(archive.read(part), {
     open(name, attributes) {
       // Extensions have an element of this name too.
       if (name === 'workbookPr') is1904 ||= isTrue(attributes.date1904);
+      if (name === 'calcPr') isUncalculated ||= isTrue(attributes.fullCalcOnLoad);
       if (name !== 'sheet') return;
       if (listed.length === sheetsMax)
         throw new WorkbookFault(
@@ -130,7 +135,7 @@ function readWorkbook(archive: ZipArchive, part: string) {
       });
     },
   });
-  return { listed, is1904 };
+  return { listed, is1904, isUncalculated };
 }
 
 /** The prefix of the attribute is the writer's choice. */

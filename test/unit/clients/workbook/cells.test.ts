@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { casesFor } from '../../../support/fuzz';
 import { readCells, readSheet } from '../../../support/read-workbook';
-import { formula, styled, workbookFile, type TestCell } from '../../../support/workbooks';
+import { formula, styled, workbookFile, workbookParts, type TestCell } from '../../../support/workbooks';
 
 const withFormat = (format: string, ...values: (number | string)[]) =>
   readCells(
@@ -244,6 +244,25 @@ describe('formulas and errors', () => {
     expect(records[1]).toEqual(['A1', '#N/A']);
     expect(notes).toEqual([
       '1 cell with an error such as #N/A, the first one in B2: the error is taken as text.',
+  it('are empty where their 0 is not calculated, as the workbook says', () => {
+    const rows = [
+      ['sku', 'price'],
+      ['A1', formula('0')],
+      ['A2', formula('5')],
+      ['A3', 0],
+    ];
+    const xml = workbookParts({ sheets: [{ rows }] })['xl/workbook.xml'] as string;
+    const calculated = '<calcPr calcId="124519" fullCalcOnLoad="1"/></workbook>';
+    const parts = { 'xl/workbook.xml': xml.replace('</workbook>', calculated) };
+    const { records, notes } = readSheet({ sheets: [{ rows }], parts });
+    expect(records.slice(1)).toEqual([
+      ['A1', ''],
+      ['A2', '5'],
+      ['A3', '0'],
+    ]);
+    expect(notes).toEqual([expect.stringContaining('1 formula without a stored value, the first one in B2')]);
+  });
+
     ]);
   });
 
