@@ -102,7 +102,7 @@ export class SheetAnalysis {
   }
 
   private isHidden(column: number): boolean {
-    return this.source.frame.hiddenColumns.some(([first, last]) => column >= first && column <= last);
+    return this.source.frame.hiddenColumns.has(column);
   }
 
   private factsOf(counts: SheetCounts, headerRow: number) {

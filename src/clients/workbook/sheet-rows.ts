@@ -30,7 +30,8 @@ export interface MergedArea {
 
 /** What a sheet says besides its cells; whole when all rows are read. */
 export interface SheetFrame {
-  hiddenColumns: [first: number, last: number][];
+  /** From 0. */
+  hiddenColumns: Set<number>;
   merged: MergedArea[];
 }
 
@@ -65,6 +66,7 @@ class SheetHandler implements XmlHandler {
   private isValue = false;
   private inline: RichText | undefined;
 
+  private hiddenRanges = 0;
   constructor(
     private readonly strings: readonly string[],
     private readonly frame: SheetFrame,
@@ -121,6 +123,7 @@ class SheetHandler implements XmlHandler {
     const text = kind === 'text' ? this.textOf() : this.value;
     if (text === '' && kind !== 'uncached') return;
     this.row.cells.push({ column: this.column, kind, text, style: this.style });
+    if (this.row.cells.length === sheetLimits.columns) throw damaged();
   }
 
   private kindOf(): SheetCell['kind'] {
@@ -140,7 +143,11 @@ class SheetHandler implements XmlHandler {
   }
 
   private addColumns({ min, max, hidden }: XmlAttributes): void {
-    if (isTrue(hidden)) this.frame.hiddenColumns.push([Number(min) - 1, Number(max) - 1]);
+    if (!isTrue(hidden)) return;
+    if (++this.hiddenRanges > sheetLimits.columns) throw damaged();
+    const end = Math.min(Number(max), sheetLimits.columns);
+    for (let column = Math.max(Number(min), 1) - 1; column < end; column++)
+      this.frame.hiddenColumns.add(column);
   }
 
   private addMerged(ref: string): void {

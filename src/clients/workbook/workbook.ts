@@ -92,7 +92,7 @@ export class Workbook {
 
   /** Counts the rows of a sheet, and keeps them if they are few. */
   private scan(sheet: SheetPart, onRead: (bytes: number) => void): ScannedSheet {
-    const frame: SheetFrame = { hiddenColumns: [], merged: [] };
+    const frame: SheetFrame = { hiddenColumns: new Set(), merged: [] };
     const overview = { name: sheet.name, isHidden: sheet.isHidden, rowCount: 0, columnCount: 0 };
     let rows: SheetRow[] | undefined = [];
     let cellCount = 0;
@@ -113,7 +113,7 @@ export class Workbook {
     if (this.kept?.part === part) return fillMerged(this.kept.rows, frame.merged, headerRow);
     const { archive } = this.content;
     archive.beginRequest();
-    const again: SheetFrame = { hiddenColumns: [], merged: [] };
+    const again: SheetFrame = { hiddenColumns: new Set(), merged: [] };
     const rows = sheetRows(this.content, part, this.strings, again, this.progressOf([part]));
     return fillMerged(rows, frame.merged, headerRow);
   }

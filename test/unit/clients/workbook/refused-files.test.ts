@@ -110,6 +110,7 @@ describe('damaged and hostile workbooks', () => {
     expect(row('<row r="1"><c r="XFE1"><v>1</v></c></row>')).toBe(damaged);
     expect(row('<row r="1"><c r="1"><v>1</v></c></row>')).toBe(damaged);
     expect(row('<row r="1"><c r="A1" t="s"><v>999</v></c></row>')).toBe(damaged);
+    expect(row(`<row r="1">${'<c r="A1"><v>1</v></c>'.repeat(16_385)}</row>`)).toBe(damaged);
   });
 
   it('are refused for too many parts and sheets', () => {
