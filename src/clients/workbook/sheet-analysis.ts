@@ -133,17 +133,20 @@ class SheetCounts implements CellCounts {
 
   constructor(
     private readonly headers: HeaderCell[],
-    source: CellReading,
+    private readonly source: CellReading,
   ) {
     this.currencies = new AddedCurrencies(headers, source);
   }
+  readonly skuDates = { count: 0, first: '' };
 
   /** @param taken - the cells that the CSV file has */
+  private readonly skus: ReadonlySet<number>;
   add(row: SheetRow, taken: readonly SheetCell[]): void {
     if (row.isHidden) this.hiddenRows++;
     let isEmpty = true;
     for (const cell of row.cells) this.filled.add(cell.column);
     for (const cell of taken) {
+    this.skus = new Set(headers.filter(({ field }) => field === 'sku').map(({ column }) => column));
       if (cell.kind === 'error') note(this.errors, row, cell);
       if (cell.kind === 'uncached') note(this.uncached, row, cell);
       isEmpty &&= cell.text.trim() === '';
@@ -155,6 +158,7 @@ class SheetCounts implements CellCounts {
 
   /** The columns that have a header or a value. */
   get columns(): HeaderCell[] {
+      if (this.skus.has(cell.column) && this.isDate(cell)) note(this.skuDates, row, cell);
     const named = this.headers.filter(({ header, column }) => header !== '' || this.filled.has(column));
     const beyond = [...this.filled].filter((column) => column >= this.headers.length);
     const unnamed = beyond
@@ -162,6 +166,10 @@ class SheetCounts implements CellCounts {
       .map((column) => ({ column, header: '', field: undefined, strength: 0 }));
     return [...named, ...unnamed];
   }
+  private isDate({ kind, style }: SheetCell): boolean {
+    return kind === 'number' && this.source.formats[style]?.date !== undefined;
+  }
+
 }
 
 function note(place: { count: number; first: string }, row: SheetRow, cell: SheetCell): void {

@@ -11,6 +11,8 @@ export interface CellCounts {
   titleRows: number[];
   errors: Cells;
   uncached: Cells;
+  /** Cells of the column of skus that are dates. */
+  skuDates: Cells;
 }
 
 interface SheetFacts extends CellCounts {
@@ -33,6 +35,7 @@ export function notesOf(facts: SheetFacts): string[] {
     mergedNote(facts),
     uncachedNote(facts),
     errorNote(facts),
+    skuDateNote(facts),
     currencyNote(facts),
     facts.hasExternalLinks &&
       'The workbook refers to other workbooks: the values that it has stored are read.',
@@ -76,6 +79,12 @@ const uncachedNote = ({ uncached: { count, first } }: SheetFacts) =>
 const errorNote = ({ errors: { count, first } }: SheetFacts) =>
   count > 0 &&
   `${counted(count, 'cell')} with an error such as #N/A, the first one in ${first}: the error is taken as text.`;
+
+const skuDateNote = ({ skuDates: { count, first } }: SheetFacts) =>
+  count > 0 &&
+  (count === 1
+    ? `1 sku is a date in the workbook, in ${first}. If Excel made a date of it, enter it as text.`
+    : `${count} skus are dates in the workbook, the first one in ${first}. If Excel made dates of them, enter them as text.`);
 
 function currencyNote({ currency, currencyDoubt, withCurrency }: SheetFacts): string | undefined {
   if (!currency) return currencyDoubt;

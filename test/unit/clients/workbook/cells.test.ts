@@ -105,6 +105,21 @@ describe('skus', () => {
   });
 });
 
+describe('skus that are dates', () => {
+  it('are named in a note, as Excel makes dates of texts', () => {
+    const rows = [
+      ['sku', 'price'],
+      [styled(1, 45292), 1],
+      ['A2', 2],
+    ];
+    const { records, notes } = readSheet({ formats: ['d-mmm'], sheets: [{ rows }] });
+    expect(records[1]).toEqual(['2024-01-01', '1']);
+    expect(notes).toEqual([
+      '1 sku is a date in the workbook, in A2. If Excel made a date of it, enter it as text.',
+    ]);
+  });
+});
+
 describe('dates', () => {
   it('are ISO 8601 dates, with a time of day if they have one', () => {
     expect(withFormat('dd.mm.yyyy', 45292, 45292.5625, 1, 59, 60, 61)).toEqual([
@@ -117,6 +132,8 @@ describe('dates', () => {
     ]);
     expect(withFormat('[$-F800]dddd\\,\\ mmmm\\ dd\\,\\ yyyy', 45292)).toEqual(['2024-01-01']);
     expect(withFormat('yyyy\\-mm\\-dd\\ hh:mm', 45292)).toEqual(['2024-01-01']);
+    expect(withFormat('[ENG][$-409]d\\-mmm\\-yy;@', 45292)).toEqual(['2024-01-01']);
+    expect(withFormat('[~buddhist]d/m/yyyy', 45292)).toEqual(['2024-01-01']);
   });
 
   it('are times under formats of times', () => {
@@ -132,8 +149,6 @@ describe('dates', () => {
   });
 
   it('count from 1904 although an extension of the workbook has settings of its own', () => {
-    expect(withFormat('[ENG][$-409]d\\-mmm\\-yy;@', 45292)).toEqual(['2024-01-01']);
-    expect(withFormat('[~buddhist]d/m/yyyy', 45292)).toEqual(['2024-01-01']);
     const xml =
       '<workbook xmlns:r="r"><workbookPr date1904="1"/><sheets><sheet name="A" r:id="rId1"/></sheets>' +
       '<extLst><ext><x:workbookPr xmlns:x="x"/></ext></extLst></workbook>';
@@ -143,6 +158,7 @@ describe('dates', () => {
 
   it('are numbers where there is no such day', () => {
     expect(withFormat('yyyy-mm-dd', -1, 0, 2958466)).toEqual(['-1', '0', '2958466']);
+    expect(withFormat('yyyy-mm-dd', '2958465.9999999')).toEqual(['2958465.9999999']);
   });
 
   it('are read where the file has them in ISO 8601', () => {
@@ -158,7 +174,6 @@ describe('dates', () => {
         fc.integer({ min: 61, max: 2_958_465 }),
         fc.integer({ min: 0, max: 86_399 }),
         (day, second) => {
-    expect(withFormat('yyyy-mm-dd', '2958465.9999999')).toEqual(['2958465.9999999']);
           const [text] = withFormat('yyyy-mm-dd hh:mm:ss', String(day + second / 86_400));
           const time = (day - 25_569) * 86_400_000 + second * 1000;
           const iso = new Date(time).toISOString();
@@ -229,21 +244,6 @@ describe('formulas and errors', () => {
     ]);
   });
 
-  it('are texts where they are errors, with a note of the first one', () => {
-    const error: TestCell = { attributes: 't="e"', xml: '<f>VLOOKUP()</f><v>#N/A</v>' };
-    const { records, notes } = readSheet({
-      sheets: [
-        {
-          rows: [
-            ['sku', 'price'],
-            ['A1', error],
-          ],
-        },
-      ],
-    });
-    expect(records[1]).toEqual(['A1', '#N/A']);
-    expect(notes).toEqual([
-      '1 cell with an error such as #N/A, the first one in B2: the error is taken as text.',
   it('are empty where their 0 is not calculated, as the workbook says', () => {
     const rows = [
       ['sku', 'price'],
@@ -263,6 +263,21 @@ describe('formulas and errors', () => {
     expect(notes).toEqual([expect.stringContaining('1 formula without a stored value, the first one in B2')]);
   });
 
+  it('are texts where they are errors, with a note of the first one', () => {
+    const error: TestCell = { attributes: 't="e"', xml: '<f>VLOOKUP()</f><v>#N/A</v>' };
+    const { records, notes } = readSheet({
+      sheets: [
+        {
+          rows: [
+            ['sku', 'price'],
+            ['A1', error],
+          ],
+        },
+      ],
+    });
+    expect(records[1]).toEqual(['A1', '#N/A']);
+    expect(notes).toEqual([
+      '1 cell with an error such as #N/A, the first one in B2: the error is taken as text.',
     ]);
   });
 
