@@ -3,6 +3,7 @@ import { meaningOf } from '../../feed-format/detect/header-meaning';
 import type { HeaderField } from '../../feed-format/detect/header-claims';
 import { productColumns } from '../../feed-format/columns';
 import { comparable } from '../../feed-format/text';
+import type { MergedArea } from './sheet-rows';
 
 /** A column of the header row. */
 export interface HeaderCell {
@@ -19,6 +20,30 @@ export interface HeaderCell {
 export function proposeHeaderRow(rows: readonly { number: number; cells: readonly string[] }[]): number {
   const found = findHeaderRecord(rows.map(({ cells }) => ({ fields: cells })));
   return rows[found?.at ?? 0]!.number;
+}
+
+/** Tells whether a header consists of a row and the next one: cells are merged down, others across several columns. */
+export function isUpperHeader(row: number, merged: readonly MergedArea[]): boolean {
+  return merged.some((area) => isDown(area, row)) && merged.some((area) => isAcross(area, row));
+}
+
+const isDown = ({ firstRow, lastRow }: MergedArea, row: number) => firstRow === row && lastRow === row + 1;
+const isAcross = ({ firstRow, lastRow, firstColumn, lastColumn }: MergedArea, row: number) =>
+  firstRow === row && lastRow === row && lastColumn > firstColumn;
+
+/** Puts the names of merged cells before the names below them: `Price` above `EUR` is `Price EUR`. */
+export function joinHeaders(
+  upper: { number: number; cells: readonly string[] },
+  lower: readonly string[],
+  merged: readonly MergedArea[],
+): string[] {
+  const joined = [...lower];
+  if (!isUpperHeader(upper.number, merged)) return joined;
+  for (const area of merged.filter((each) => isAcross(each, upper.number)))
+    for (let column = area.firstColumn; column <= area.lastColumn && column < lower.length; column++)
+      if (lower[column] !== '')
+        joined[column] = `${upper.cells[area.firstColumn] ?? ''} ${lower[column]}`.trim();
+  return joined;
 }
 
 /** Tells what the headers of a sheet mean. */

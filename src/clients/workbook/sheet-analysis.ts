@@ -1,6 +1,6 @@
 import { AddedCurrencies } from './added-currencies';
 import { cellText, type CellReading } from './cell-text';
-import { proposeHeaderRow, readHeaders, type HeaderCell } from './header-row';
+import { isUpperHeader, joinHeaders, proposeHeaderRow, readHeaders, type HeaderCell } from './header-row';
 import { notesOf, type CellCounts } from './sheet-notes';
 import { columnLetters, type SheetCell, type SheetFrame, type SheetRow } from './sheet-rows';
 import type { SheetOptions, SheetTable } from './sheet-table';
@@ -79,12 +79,21 @@ export class SheetAnalysis {
 
   private propose(first: readonly SheetRow[]): number {
     const textOf = (cell: SheetCell) => cellText(cell, this.source);
-    return proposeHeaderRow(first.map(({ number, cells }) => ({ number, cells: textsOf(cells, textOf) })));
+    const row = proposeHeaderRow(
+      first.map(({ number, cells }) => ({ number, cells: textsOf(cells, textOf) })),
+    );
+    const hasLower = first.some(({ number }) => number === row + 1);
+    return hasLower && isUpperHeader(row, this.source.frame.merged) ? row + 1 : row;
   }
 
   private headerTexts(rows: Iterable<SheetRow>, headerRow: number): string[] {
-    for (const { number, cells } of rows)
-      if (number === headerRow) return textsOf(cells, (cell) => cellText(cell, this.source));
+    let above: { number: number; cells: string[] } | undefined;
+    for (const { number, cells } of rows) {
+      if (number !== headerRow && number !== headerRow - 1) continue;
+      const texts = textsOf(cells, (cell) => cellText(cell, this.source));
+      if (number === headerRow) return above ? joinHeaders(above, texts, this.source.frame.merged) : texts;
+      above = { number, cells: texts };
+    }
     throw new WorkbookFault(`Row ${headerRow} of the sheet is empty. Choose another header row.`);
   }
 
@@ -107,7 +116,7 @@ export class SheetAnalysis {
 
   private factsOf(counts: SheetCounts, headerRow: number) {
     const hidden = counts.columns.filter(({ column }) => this.isHidden(column));
-    const merged = this.source.frame.merged.filter(({ lastRow }) => lastRow > headerRow);
+    const merged = this.source.frame.merged.filter(({ firstRow }) => firstRow > headerRow);
     return {
       hiddenRows: counts.hiddenRows,
       hiddenColumns: hidden.map(
@@ -128,27 +137,28 @@ class SheetCounts implements CellCounts {
   readonly titleRows: number[] = [];
   readonly errors = { count: 0, first: '' };
   readonly uncached = { count: 0, first: '' };
+  readonly skuDates = { count: 0, first: '' };
   readonly currencies: AddedCurrencies;
   private readonly filled = new Set<number>();
+  private readonly skus: ReadonlySet<number>;
 
   constructor(
     private readonly headers: HeaderCell[],
     private readonly source: CellReading,
   ) {
+    this.skus = new Set(headers.filter(({ field }) => field === 'sku').map(({ column }) => column));
     this.currencies = new AddedCurrencies(headers, source);
   }
-  readonly skuDates = { count: 0, first: '' };
 
   /** @param taken - the cells that the CSV file has */
-  private readonly skus: ReadonlySet<number>;
   add(row: SheetRow, taken: readonly SheetCell[]): void {
     if (row.isHidden) this.hiddenRows++;
     let isEmpty = true;
     for (const cell of row.cells) this.filled.add(cell.column);
     for (const cell of taken) {
-    this.skus = new Set(headers.filter(({ field }) => field === 'sku').map(({ column }) => column));
       if (cell.kind === 'error') note(this.errors, row, cell);
       if (cell.kind === 'uncached') note(this.uncached, row, cell);
+      if (this.skus.has(cell.column) && this.isDate(cell)) note(this.skuDates, row, cell);
       isEmpty &&= cell.text.trim() === '';
     }
     if (isEmpty) return;
@@ -156,9 +166,12 @@ class SheetCounts implements CellCounts {
     this.currencies.add(taken);
   }
 
+  private isDate({ kind, style }: SheetCell): boolean {
+    return kind === 'number' && this.source.formats[style]?.date !== undefined;
+  }
+
   /** The columns that have a header or a value. */
   get columns(): HeaderCell[] {
-      if (this.skus.has(cell.column) && this.isDate(cell)) note(this.skuDates, row, cell);
     const named = this.headers.filter(({ header, column }) => header !== '' || this.filled.has(column));
     const beyond = [...this.filled].filter((column) => column >= this.headers.length);
     const unnamed = beyond
@@ -166,10 +179,6 @@ class SheetCounts implements CellCounts {
       .map((column) => ({ column, header: '', field: undefined, strength: 0 }));
     return [...named, ...unnamed];
   }
-  private isDate({ kind, style }: SheetCell): boolean {
-    return kind === 'number' && this.source.formats[style]?.date !== undefined;
-  }
-
 }
 
 function note(place: { count: number; first: string }, row: SheetRow, cell: SheetCell): void {

@@ -26,6 +26,7 @@ export interface MergedArea {
   firstRow: number;
   lastRow: number;
   firstColumn: number;
+  lastColumn: number;
 }
 
 /** What a sheet says besides its cells; whole when all rows are read. */
@@ -65,15 +66,15 @@ class SheetHandler implements XmlHandler {
   /** Whether text is the value of the cell. */
   private isValue = false;
   private inline: RichText | undefined;
-
   private hiddenRanges = 0;
+
   constructor(
     private readonly strings: readonly string[],
     private readonly frame: SheetFrame,
+    private readonly isUncalculated: boolean,
   ) {}
 
   open(name: string, attributes: XmlAttributes): void {
-    private readonly isUncalculated: boolean,
     if (name === 'c') this.beginCell(attributes);
     else if (name === 'v') this.isValue = true;
     else if (name === 'row') this.beginRow(attributes);
@@ -120,10 +121,10 @@ class SheetHandler implements XmlHandler {
 
   private endCell(): void {
     const kind = this.kindOf();
-    const text = kind === 'text' ? this.textOf() : this.value;
+    const text = kind === 'text' ? this.textOf() : kind === 'uncached' ? '' : this.value;
     if (text === '' && kind !== 'uncached') return;
-    this.row.cells.push({ column: this.column, kind, text, style: this.style });
     if (this.row.cells.length === sheetLimits.columns) throw damaged();
+    this.row.cells.push({ column: this.column, kind, text, style: this.style });
   }
 
   private kindOf(): SheetCell['kind'] {
@@ -152,7 +153,12 @@ class SheetHandler implements XmlHandler {
 
   private addMerged(ref: string): void {
     const [first, last = first] = ref.split(':') as [string, string?];
-    const area = { firstRow: rowNumber(first), lastRow: rowNumber(last), firstColumn: columnIndex(first) };
+    const area = {
+      firstRow: rowNumber(first),
+      lastRow: rowNumber(last),
+      firstColumn: columnIndex(first),
+      lastColumn: columnIndex(last),
+    };
     if (this.frame.merged.length < sheetLimits.mergedAreas) this.frame.merged.push(area);
   }
 }

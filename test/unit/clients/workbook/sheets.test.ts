@@ -115,6 +115,23 @@ describe('the header row', () => {
     expect(readSheet({ sheets: [{ rows }] }).headerRow).toBe(2);
   });
 
+  it('is the lower one of two that are merged, with the names above', () => {
+    const rows = [
+      ['List of May'],
+      ['sku', 'name', 'price', null, 'stock'],
+      [null, null, 'EUR', 'USD'],
+      ['A1', 'Cup', 1, 2, 3],
+    ];
+    const areas = ['A1:E1', 'A2:A3', 'B2:B3', 'C2:D2', 'E2:E3'].map((ref) => `<mergeCell ref="${ref}"/>`);
+    const after = `<mergeCells>${areas.join('')}</mergeCells>`;
+    expect(readSheet({ sheets: [{ rows, after }] })).toMatchObject({
+      headerRow: 3,
+      columns: ['sku', 'name', 'price EUR', 'price USD', 'stock'],
+      rowCount: 1,
+      mergedAreas: 0,
+    });
+  });
+
   it('is the named one, which must not be empty or the last row', () => {
     const file = workbookFile({ sheets: [{ name: 'P', rows: [header, null, ['no', 'Cup', 'price'], cup] }] });
     expect(readSheet(file, { headerRow: 3 }).columns).toEqual(['no', 'Cup', 'price']);
@@ -189,7 +206,9 @@ describe('merged areas', () => {
   it('are no data where a header is merged with rows below it', () => {
     const rows: TestCell[][] = [header, [null, null, 'EUR'], cup];
     const after = '<mergeCells><mergeCell ref="A1:A2"/></mergeCells>';
-    expect(readSheet({ sheets: [{ rows, after }] }, { headerRow: 1 }).records[1]).toEqual(['', '', 'EUR']);
+    const { records, mergedAreas } = readSheet({ sheets: [{ rows, after }] }, { headerRow: 1 });
+    expect(records[1]).toEqual(['', '', 'EUR']);
+    expect(mergedAreas).toBe(0);
   });
 });
 
@@ -249,17 +268,6 @@ describe('the added column for currencies', () => {
     expect(priced(['0.00'], 0, 1)).toMatchObject({ columns: header, currency: null, notes: [] });
   });
 
-  it('is not added beside a column of currencies', () => {
-    const rows = [
-      ['sku', 'price', 'Währung'],
-      ['A1', styled(1, 5), 'EUR'],
-    ];
-    expect(readSheet({ formats: ['0 "€"'], sheets: [{ rows }] })).toMatchObject({
-      currency: null,
-      notes: [],
-    });
-  });
-});
   it('is not added where columns of prices differ in it, which a note says', () => {
     const formats = ['#,##0.00 [$€-407]', '[$£-809]#,##0.00'];
     const withPrices = (names: string[], ...cells: TestCell[]) =>
@@ -288,3 +296,14 @@ describe('the added column for currencies', () => {
     );
   });
 
+  it('is not added beside a column of currencies', () => {
+    const rows = [
+      ['sku', 'price', 'Währung'],
+      ['A1', styled(1, 5), 'EUR'],
+    ];
+    expect(readSheet({ formats: ['0 "€"'], sheets: [{ rows }] })).toMatchObject({
+      currency: null,
+      notes: [],
+    });
+  });
+});
