@@ -138,6 +138,18 @@ describe('a dropped workbook', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('says that a header row has no rows below it until another one is chosen', async () => {
+    const { page } = await open();
+    await dropFile(page, 'Last', 'book.xlsx', priceList());
+    await button(page, /^Preise/).click();
+    await headerRow(page, 6).check();
+    await page.getByText('Reading the sheet…').waitFor({ state: 'detached' });
+    await button(page, 'Check this sheet').click();
+    await page.getByRole('alert').getByText('has no rows below row 6').waitFor();
+    await headerRow(page, 3).check();
+    await page.getByRole('alert').waitFor({ state: 'detached', timeout: 5000 });
+  });
+
   it('with one sheet shows it at once', async () => {
     const { page } = await open();
     const rows = [

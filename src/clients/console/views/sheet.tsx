@@ -43,6 +43,10 @@ export function SheetView({ workbook, reader, options, working, onChange, onChec
   const csv = useMutation({
     mutationFn: async (use: (file: File) => void | Promise<void>) => use(await makeCsv(reader, options)),
   });
+  const change = (changed: SheetOptions) => {
+    csv.reset();
+    onChange(changed);
+  };
   const isBehind = settled !== wanted || table.isPlaceholderData;
   if (table.error) return <WorkbookProblem name={options.sheet} error={table.error} />;
   if (!table.data) return <Card>{working(texts.workbook.reading)}</Card>;
@@ -58,11 +62,11 @@ export function SheetView({ workbook, reader, options, working, onChange, onChec
       }
     >
       <SheetFacts table={table.data} />
-      <SheetSettings table={table.data} options={options} onChange={onChange} />
+      <SheetSettings table={table.data} options={options} onChange={change} />
       <SheetPreview
         preview={table.data.preview}
         headerRow={options.headerRow ?? table.data.headerRow}
-        onChooseHeader={(headerRow) => onChange({ ...options, headerRow })}
+        onChooseHeader={(headerRow) => change({ ...options, headerRow })}
       />
       {csv.error && <WorkbookProblem name={options.sheet} error={csv.error} />}
       {csv.isPending ? (
