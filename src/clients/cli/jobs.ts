@@ -34,7 +34,7 @@ export async function runAndFollow(
       }),
     {
       // A second run would replace the counters of the first one.
-      isStillNeeded: async () => isWaiting(await getJob(service, jobId)),
+      isStillNeeded: async () => isUnrequested(await getJob(service, jobId)),
       // The run has started since.
       doneStatus: 409,
     },
@@ -49,16 +49,17 @@ export async function followJobRun(
   { service, view }: Pick<Session, 'service' | 'view'>,
   jobId: string,
 ): Promise<JobResource> {
-  if (await hasNoRun(service, jobId)) {
+  const job = await getJob(service, jobId);
+  if (isUnrequested(job) && (await hasNoRun(service, jobId))) {
     throw new Failure(exitCodes.refused, printable(`No run of job ${jobId} was requested.`));
   }
-  return followJob(service, jobId, view);
+  return followJob(service, jobId, view, job.queued_at);
 }
 
 /** Tells whether no run was requested. Checks twice: streams also end when a service shuts down. */
 async function hasNoRun(service: Service, jobId: string): Promise<boolean> {
   const check = async () =>
-    isWaiting(await getJob(service, jobId)) &&
+    isUnrequested(await getJob(service, jobId)) &&
     (await service.endsWithin(eventsSeconds, (signal) =>
       service.api.GET('/jobs/{job_id}/events', {
         params: { path: pathOf(jobId) },
@@ -174,6 +175,8 @@ const askForJob = (service: Service, jobId: string, headers?: Record<string, str
   );
 
 const isWaiting = ({ status }: JobResource) => status === 'queued';
+/** A job is also `queued` while its first run waits in the queue: then with `queued_at`. */
+const isUnrequested = (job: JobResource) => isWaiting(job) && job.queued_at === undefined;
 const hasEnded = ({ status }: JobResource) => status !== 'queued' && status !== 'running';
 
 function showJob(job: JobResource, view: ProgressView): void {

@@ -148,6 +148,26 @@ describe('npm run feed over a failing network', () => {
     expect(stdout).toMatch(/inserted +1\nupdated +0\nunchanged +0\n/);
   });
 
+  it.concurrent('follows a queued run instead of requesting it again when the response is lost', async () => {
+    const service = await (withoutWorker ??= startUsedService({ QUEUE_WORKER: 'off' }));
+    const { jobId } = await service.api.uploadFeed(csv);
+    const front = await ServiceFront.open(service.url!, (request, time) =>
+      isRun(request) && time === 1 ? 'lose answer' : 'pass',
+    );
+    const env = { CATALOG_URL: front.url, CATALOG_API_KEY: service.key! };
+    const command = new FeedCommand(['run', jobId], env);
+    // Two requests check for a run, two follow it.
+    await eventually('it is followed', () => front.seen.filter(isLook).length === 4, 60);
+
+    await service.api.post(`/jobs/${jobId}/cancel`);
+
+    expect(await command.exit).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(cancelledText(jobId)),
+    });
+    expect(front.seen.filter(isRun)).toHaveLength(1);
+  });
+
   it.concurrent('follows a run that started after the check before a retry', async () => {
     const { env, front } = await openFront((request, time) => {
       if (!isRun(request)) return 'pass';
