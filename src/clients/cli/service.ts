@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import createClient, { type Client } from 'openapi-fetch';
-import { Agent, fetch, Request } from 'undici';
 import type { paths } from '../../../generated/openapi';
 import { exitCodes, Failure, type FailureDetails } from './failures';
 import { printable } from './printable';
+import { sendToService } from './send-to-service';
 
 export interface ServiceAddress {
   url: URL;
@@ -39,12 +39,6 @@ const lostStatuses = [502, 503, 504];
 /** Limit for `Retry-After` and the backoff. */
 const pauseSecondsMax = 60;
 
-/** Sends each request on a new connection: minutes may pass between two, and a service may restart. */
-const dispatcher = new Agent({ pipelining: 0 });
-
-/** The classes of undici and of Node's own fetch are alike, but not the same. */
-const send = fetch as unknown as (request: globalThis.Request, options: object) => Promise<Response>;
-
 /** Calls the API with retries; an error response is a `Failure` with its reason. */
 export class Service {
   /** The operations of the document. Each call is one attempt: `ask` and `askFor` retry it. */
@@ -58,10 +52,7 @@ export class Service {
     this.api = createClient<paths>({
       baseUrl: this.name,
       headers: { accept: 'application/json', 'x-api-key': address.key },
-      Request: Request as unknown as typeof globalThis.Request,
-      fetch: (request) => send(request, { dispatcher }),
-      // The key is for this address only.
-      redirect: 'manual',
+      fetch: sendToService,
       signal,
     });
   }
@@ -122,7 +113,7 @@ export class Service {
   /** Finds a page outside of the document, without the key. @returns its JSON; undefined without one */
   async findPage(path: string, signal: AbortSignal): Promise<unknown> {
     try {
-      const response = await fetch(this.urlOf(path), { dispatcher, redirect: 'manual', signal });
+      const response = await sendToService(new Request(this.urlOf(path), { signal }));
       return response.ok ? await response.json() : undefined;
     } catch {
       return undefined;
@@ -183,8 +174,10 @@ function secondsToWait(outcome: Received<unknown> | Error, attempt: number): num
 function refusal(what: string, received: Received<unknown>): string {
   const { status, error_code: code, request_id: id, response } = detailsOf(received);
   const reason = code ? `${status} (${code})` : status;
+  const location = received.response.headers.get('location');
+  const detail = location === null ? detailOf(response) : `it redirects to ${location}. Check --url.`;
   return printable(
-    `The service responded to ${what} with ${reason}: ${detailOf(response)}${id ? ` (request ${id})` : ''}`,
+    `The service responded to ${what} with ${reason}: ${detail}${id ? ` (request ${id})` : ''}`,
   );
 }
 
@@ -209,8 +202,15 @@ function detailsOf({ response: { status, headers }, error }: Received<unknown>) 
   } satisfies FailureDetails;
 }
 
-/** Returns the cause that fetch wraps; an AggregateError of several addresses has no message. */
+/** undici's messages for a response without its end, of a known and an unknown length. */
+const truncated = /length does not match content-length|Invalid EOF state/;
+
+/** Returns the reason of an error of the network; an AggregateError of several addresses has no message. */
 function reasonOf(error: Error): string {
-  const { message, code, name } = (error.cause ?? error) as NodeJS.ErrnoException;
+  const { message, code, name } = error as NodeJS.ErrnoException;
+  // A message of OpenSSL names its functions and source files, too.
+  const [, tlsReason] = /error:[0-9A-F]{8}:[^:]*:[^:]*:([^:]+)/.exec(message) ?? [];
+  if (tlsReason !== undefined) return printable(`TLS failed (${tlsReason})`);
+  if (truncated.test(message)) return 'the connection was closed before the end of the response';
   return printable(message || (code ?? name));
 }
