@@ -23,6 +23,8 @@ interface SheetSource extends CellReading {
 }
 
 const previewRows = 20;
+const previewColumns = 100;
+const isPreviewed = ({ column }: SheetCell) => column < previewColumns;
 /** Rows that show where the header row is. */
 const firstRowsMax = 200;
 
@@ -60,7 +62,7 @@ export class SheetAnalysis {
       columns: [...columns.map(({ header }) => header), ...(this.layout.currencies ? ['currency'] : [])],
       preview: first.slice(0, previewRows).map(({ number, cells }) => ({
         row: number,
-        cells: textsOf(cells, textOf),
+        cells: textsOf(cells.filter(isPreviewed), textOf),
       })),
       ...facts,
       currency,

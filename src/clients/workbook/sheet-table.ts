@@ -29,7 +29,7 @@ export interface SheetTable {
   rowCount: number;
   /** Headers of the CSV file. */
   columns: string[];
-  /** The first rows of the sheet, titles above the header row included, by their numbers in the sheet. */
+  /** The first 20 rows of the sheet, titles above the header row included, by their numbers in the sheet; of 100 columns at most. */
   preview: { row: number; cells: string[] }[];
   /** Hidden rows below the header row that are not empty. */
   hiddenRows: number;

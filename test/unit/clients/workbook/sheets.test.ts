@@ -88,6 +88,13 @@ describe('the CSV file', () => {
     ]);
   });
 
+  it('is shown by its first 20 rows and 100 columns', () => {
+    const wide = Array.from({ length: 120 }, (_, at) => `column ${at}`);
+    const { preview, columns } = readSheet({ sheets: [{ rows: new Array<TestCell[]>(30).fill(wide) }] });
+    expect(preview.map(({ cells }) => cells.length)).toEqual(new Array(20).fill(100));
+    expect(columns).toHaveLength(120);
+  });
+
   it('keeps columns that have values without a header', () => {
     const rows = [header, [...cup, null, 'note']];
     expect(readSheet({ sheets: [{ rows }] }).records).toEqual([
