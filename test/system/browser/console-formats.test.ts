@@ -343,9 +343,9 @@ describe('a saved format', () => {
   });
 
   it('does not hide the instructions for a file that is not a table', async () => {
-    await putFormat(service.api, 'Workbook', 'weekly', corrected);
+    await putFormat(service.api, 'Objects', 'weekly', corrected);
     const { page } = await open('/send');
-    await chooseFile(page, 'Workbook', 'feed.csv', 'PK\u0003\u0004\u0014\u0000\u0000\u0000xl/workbook.xml');
+    await chooseFile(page, 'Objects', 'feed.csv', '[{"sku":"LAMP-1"}]');
 
     expect(await howToRead(page).inputValue()).toBe('weekly');
     const alert = page.getByRole('alert');
