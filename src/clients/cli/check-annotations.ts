@@ -1,6 +1,6 @@
 import { relative } from 'node:path';
 import type { RowIssue } from '../../feed-format/rows/row-issues';
-import { isWorkbookName } from '../workbook/workbook-reader';
+import { isWorkbookName } from '../workbook/file-kind';
 import { printable } from './printable';
 import { refusalText, verdictText, type CheckedFeed } from './check-report';
 

@@ -1,6 +1,6 @@
 import { checkFeed, type FeedCheck } from '../../feed-format/check/check-feed';
 import type { LoadMode } from '../../feed-format/load-options';
-import { isWorkbookName } from '../workbook/workbook-reader';
+import { isWorkbookName } from '../workbook/file-kind';
 import { adviseOn } from './check-advice';
 import { githubReport } from './check-annotations';
 import { checkBody, textReport, type CheckedFeed } from './check-report';

@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
+import { isWorkbookName } from '../workbook/file-kind';
 import type { SheetOptions, SheetOverview } from '../workbook/sheet-table';
 import { WorkbookFault } from '../workbook/workbook-fault';
-import { isWorkbookName, WorkbookReader } from '../workbook/workbook-reader';
+import { WorkbookReader } from '../workbook/workbook-reader';
 import { UsageFailure } from './failures';
 import { cannotRead, memoryFile, openInputFile, type FeedFile } from './feed-file';
 import { countText, printable } from './printable';

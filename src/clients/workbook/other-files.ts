@@ -1,11 +1,12 @@
+import { beginsAsOle, beginsAsZip, beginsWith } from './file-kind';
 import { hasPassword } from './zip-archive';
 import { WorkbookFault } from './workbook-fault';
 
 /** Refuses a file that is no ZIP archive. @throws WorkbookFault that says what it is */
 export function refuseOther(bytes: Uint8Array): void {
   if (bytes.length === 0) throw new WorkbookFault('The file is empty. Use another one.');
-  if (startsWith(bytes, [0x50, 0x4b])) return;
-  if (startsWith(bytes, [0xd0, 0xcf, 0x11, 0xe0])) {
+  if (beginsAsZip(bytes)) return;
+  if (beginsAsOle(bytes)) {
     if (includes(bytes, encryptedPackage)) throw new WorkbookFault(hasPassword);
     throw new WorkbookFault(
       'This is a workbook of Excel 97-2003 (.xls). Save it in Excel as Excel Workbook (.xlsx).',
@@ -19,11 +20,8 @@ export function refuseOther(bytes: Uint8Array): void {
 /** Name of the stream with the encrypted workbook, in UTF-16. */
 const encryptedPackage = [...'EncryptedPackage'].flatMap((letter) => [letter.charCodeAt(0), 0]);
 
-const startsWith = (bytes: Uint8Array, beginning: readonly number[], at = 0) =>
-  beginning.every((byte, index) => bytes[at + index] === byte);
-
 function includes(bytes: Uint8Array, sought: readonly number[]): boolean {
   for (let at = bytes.indexOf(sought[0]!); at !== -1; at = bytes.indexOf(sought[0]!, at + 1))
-    if (startsWith(bytes, sought, at)) return true;
+    if (beginsWith(bytes, sought, at)) return true;
   return false;
 }

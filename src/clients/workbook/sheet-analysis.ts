@@ -1,8 +1,9 @@
 import { AddedCurrencies } from './added-currencies';
+import { columnLetters } from './cell-place';
 import { cellText, type CellReading } from './cell-text';
 import { isUpperHeader, joinHeaders, proposeHeaderRow, readHeaders, type HeaderCell } from './header-row';
 import { notesOf, type CellCounts } from './sheet-notes';
-import { columnLetters, type SheetCell, type SheetFrame, type SheetRow } from './sheet-rows';
+import type { SheetCell, SheetFrame, SheetRow } from './sheet-rows';
 import type { SheetOptions, SheetTable } from './sheet-table';
 import { WorkbookFault } from './workbook-fault';
 

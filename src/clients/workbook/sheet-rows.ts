@@ -1,3 +1,4 @@
+import { columnIndex, rowNumber } from './cell-place';
 import { isTrue, type WorkbookPackage } from './workbook-package';
 import { parseXml, type XmlAttributes, type XmlHandler } from './parse-xml';
 import { RichText, unescapeText } from './rich-text';
@@ -171,22 +172,3 @@ const kinds: ReadonlyMap<string, SheetCell['kind']> = new Map([
   ['e', 'error'],
   ['d', 'isoDate'],
 ]);
-
-/** Returns the column of a cell's place, from 0: `B7` is 1. */
-export function columnIndex(place: string): number {
-  let index = 0;
-  for (let at = 0; at < place.length; at++) {
-    const letter = place.charCodeAt(at) & ~0x20;
-    if (letter < 65 || letter > 90) break;
-    index = 26 * index + letter - 64;
-  }
-  return index - 1;
-}
-
-/** Returns the letters of a column, from 0. */
-export function columnLetters(index: number): string {
-  const rest = Math.floor(index / 26);
-  return (rest > 0 ? columnLetters(rest - 1) : '') + String.fromCharCode(65 + (index % 26));
-}
-
-const rowNumber = (place: string) => Number(place.replace(/^[A-Za-z]+/, ''));

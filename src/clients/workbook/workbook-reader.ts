@@ -2,9 +2,6 @@ import type { WorkbookProgress, WorkbookAnswer, WorkbookRequest } from './messag
 import type { SheetOptions, SheetOverview, SheetTable } from './sheet-table';
 import { WorkbookFault } from './workbook-fault';
 
-/** Tells whether a file is named as a workbook is, also one of a kind that is refused with advice: `.xls`. */
-export const isWorkbookName = (name: string): boolean => /\.xls[xm]?$/i.test(name);
-
 /** A Web Worker, or a thread of Node.js, that runs `serveWorkbook`. */
 export interface WorkbookWorker {
   post(request: WorkbookRequest): void;

@@ -44,7 +44,7 @@ export function renderLanding(styles: string, command: OfferedCommand): string {
       <section class="card">
         <h2>The command line</h2>
         <p><a href="${commandPath.slice(1)}">${command.file}</a> ${command.version} does all four steps with one command, and shows
-        what was skipped. It is one file and needs Node.js 20.19 or newer, and nothing else. Download it, check that it arrived
+        what was skipped. It is one file and needs Node.js ${command.node.replace('>=', '')} or newer, and nothing else. Download it, check that it arrived
         whole, and use it:</p>
         <pre tabindex="0"><code>curl -O $URL${commandPath}
 echo '${command.sha256}  ${command.file}' | sha256sum -c

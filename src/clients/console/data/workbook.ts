@@ -1,21 +1,16 @@
 import { useEffect, useState } from 'react';
+import { beginsAsOle, beginsAsZip, isWorkbookName } from '../../workbook/file-kind';
 import type { WorkbookAnswer } from '../../workbook/messages';
 import type { SheetOptions, SheetOverview } from '../../workbook/sheet-table';
-import { isWorkbookName, WorkbookReader, type WorkbookWorker } from '../../workbook/workbook-reader';
+import { WorkbookReader, type WorkbookWorker } from '../../workbook/workbook-reader';
 import { root } from '../api';
 import { texts } from '../texts';
-
-/** How zip files begin, as all newer workbooks are, and the older files of Microsoft Office. */
-const signatures = [
-  [0x50, 0x4b, 0x03, 0x04],
-  [0xd0, 0xcf, 0x11, 0xe0],
-];
 
 /** Returns whether a file is a workbook, by its name or its first bytes. */
 export async function isWorkbook(file: File): Promise<boolean> {
   if (isWorkbookName(file.name)) return true;
   const beginning = new Uint8Array(await file.slice(0, 4).arrayBuffer());
-  return signatures.some((signature) => signature.every((byte, at) => beginning[at] === byte));
+  return beginsAsZip(beginning) || beginsAsOle(beginning);
 }
 
 /** The script of the worker, by the page: its address contains its digest. */

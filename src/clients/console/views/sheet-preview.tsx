@@ -1,3 +1,4 @@
+import { columnLetters } from '../../workbook/cell-place';
 import type { SheetTable } from '../../workbook/sheet-table';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
@@ -12,7 +13,7 @@ interface Options {
 /** The first rows of a sheet, to see and choose the one with the names of the columns. */
 export function SheetPreview({ preview, headerRow, onChooseHeader }: Options) {
   const width = Math.max(0, ...preview.map(({ cells }) => cells.length));
-  const columns = Array.from({ length: width }, (_, at) => columnName(at));
+  const columns = Array.from({ length: width }, (_, at) => columnLetters(at));
   return (
     <>
       <p className="muted">{texts.workbook.headerLead}</p>
@@ -46,9 +47,3 @@ export function SheetPreview({ preview, headerRow, onChooseHeader }: Options) {
 
 const rowKind = (row: number, headerRow: number) =>
   row === headerRow ? 'header-row' : row < headerRow ? 'left-out' : '';
-
-/** Returns the name that a spreadsheet gives a column: A, …, Z, AA. @param at - from 0 */
-function columnName(at: number): string {
-  const last = String.fromCharCode(65 + (at % 26));
-  return at < 26 ? last : columnName(Math.floor(at / 26) - 1) + last;
-}
