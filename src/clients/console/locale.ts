@@ -32,12 +32,42 @@ export const time = (instant: string | null | undefined) => (instant ? times.for
 /** Formats a time of a schedule, with its day of the week, in the user's time zone. */
 export const slot = (instant: Date) => slots.format(instant);
 
-/** Formats an amount of money; without a currency, a number. */
-export function amount(value: number | string, currency: string | null | undefined): string {
-  const number = Number(value);
-  if (!currency) return count(number);
-  return new Intl.NumberFormat(locale, { style: 'currency', currency }).format(number);
+/** The least and most decimals of a price: two, or as many as the text has; as the currency has them if it is known. */
+function decimalsOf(value: string, currency: string | null | undefined): Intl.NumberFormatOptions {
+  const usual = currency
+    ? new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits!
+    : 2;
+  const given = /\.(\d+?)0*$/.exec(value)?.[1]!.length ?? 0;
+  return { minimumFractionDigits: usual, maximumFractionDigits: Math.max(usual, given) };
 }
+
+/**
+ * Formats an amount of money with its currency, without rounding.
+ * @param value - decimal text @param currency - ISO 4217; without one, a number with two decimals
+ */
+export function money(value: number | string, currency: string | null | undefined): string {
+  const text = String(value);
+  const options = {
+    ...decimalsOf(text, currency),
+    ...(currency && { style: 'currency' as const, currency }),
+  };
+  return new Intl.NumberFormat(locale, options).format(text as Intl.StringNumericLiteral);
+}
+
+const changes = new Intl.NumberFormat(locale, {
+  style: 'percent',
+  maximumFractionDigits: 1,
+  signDisplay: 'exceptZero',
+});
+
+/** Formats a change, with its sign. @param percents - 5 is five percent more */
+export const change = (percents: number) => changes.format(percents / 100);
+
+const pluralRules = new Intl.PluralRules('en');
+
+/** Returns the text for a count, by the rules of the language of the texts. */
+export const plural = (value: number, { one, other }: Record<'one' | 'other', string>): string =>
+  pluralRules.select(value) === 'one' ? one : other;
 
 export const megabyte = (bytes: number) => megabytes.format(bytes / 1e6);
 
@@ -48,12 +78,30 @@ const units = [
   ['second', 1],
 ] as const;
 
-/** Formats a duration in the largest unit that fits. @param milliseconds - negative values count as 0 */
-export function duration(milliseconds: number): string {
+/** Returns the largest unit that fits, and its number. */
+function largestUnit(milliseconds: number): [unit: (typeof units)[number][0], number: number] {
   const seconds = Math.max(0, Math.round(milliseconds / 1000));
   const [unit, size] = units.find(([, each]) => seconds >= each) ?? units[3];
-  const format = new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' });
-  return format.format(Math.floor(seconds / size));
+  return [unit, Math.floor(seconds / size)];
+}
+
+/** Formats a duration in the largest unit that fits. @param milliseconds - negative values count as 0 */
+export function duration(milliseconds: number): string {
+  const [unit, number] = largestUnit(milliseconds);
+  return new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(number);
+}
+
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
+const relativeDaysMax = 7;
+
+/** Formats a time as seen from now: “3 hours ago”; beyond a week, the date. @param instant - ISO 8601 */
+export function relativeTime(instant: string, now: number): string {
+  const distance = Date.parse(instant) - now;
+  const [unit, number] = largestUnit(Math.abs(distance));
+  if (unit === 'day' && number > relativeDaysMax) return dates.format(new Date(instant));
+  if (unit === 'second') return distance > 0 ? 'in a moment' : 'just now';
+  return relative.format(distance < 0 ? -number : number, unit);
 }
 
 const daySeconds = 86_400;

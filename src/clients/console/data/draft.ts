@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { del, get, set } from 'idb-keyval';
 import type { SheetOptions } from '../../workbook/sheet-table';
-import { routes } from './address';
+import { routes } from '../routes';
 
 /** A file that was chosen but not sent. It stays in the browser, and survives a reload. */
 export interface Draft {

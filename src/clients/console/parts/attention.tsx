@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf } from '../data/address';
 import { time } from '../locale';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { Value } from './value';
 

@@ -1,6 +1,6 @@
 import { Component, type ReactNode } from 'react';
 import { Link } from 'wouter';
-import { routes } from '../data/address';
+import { routes } from '../routes';
 import { texts } from '../texts';
 import { Action } from './action';
 import { PageView } from './page';

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf } from '../data/address';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { Choice } from './field';
 import { DataTable } from './table';

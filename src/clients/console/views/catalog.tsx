@@ -1,9 +1,10 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { addressOf, useFilters } from '../data/address';
+import { useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { isSearchCut, searchOf } from '../data/search';
+import { money } from '../locale';
 import { Action } from '../parts/action';
 import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
@@ -13,6 +14,7 @@ import { PartnerField } from '../parts/partner-field';
 import { DataTable } from '../parts/table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { facetFields, Facets } from './facets';
 
@@ -150,7 +152,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
             <td className="number">
               {product.price === null || product.price === undefined
                 ? texts.none
-                : texts.price(product.price, product.currency)}
+                : money(product.price, product.currency)}
             </td>
             <td>
               {product.withdrawn_at ? (

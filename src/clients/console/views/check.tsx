@@ -1,12 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf, addressOfSheet, routes } from '../data/address';
+import { addressOfSheet } from '../data/address';
 import { useDraft, type Draft } from '../data/draft';
 import { byMapping, proposeReading } from '../data/reading';
 import { requestInspection } from '../data/upload';
 import { FailureNotice } from '../parts/failure';
 import { Loading, PageView } from '../parts/page';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 import { FileFacts } from './file-facts';
 import { LostFile } from './lost-file';

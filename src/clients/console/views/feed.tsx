@@ -1,7 +1,6 @@
 import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { addressOf } from '../data/address';
 import { useFeed } from '../data/queries';
 import { time } from '../locale';
 import { Download } from '../parts/download';
@@ -9,6 +8,7 @@ import { FailureNotice } from '../parts/failure';
 import { Loading, PageView } from '../parts/page';
 import { Status } from '../parts/summary';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { IssuesView } from './issues';
 import { PlanView } from './plan';

@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf, useFilters } from '../data/address';
+import { useFilters } from '../data/address';
 import { useFeeds } from '../data/queries';
 import { count, time } from '../locale';
 import { Chart, type Series } from '../parts/chart';
@@ -13,6 +13,7 @@ import { PartnerField } from '../parts/partner-field';
 import { Status } from '../parts/summary';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 type ListedFeed = Schemas['ListedFeed'];

@@ -1,12 +1,12 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf } from '../data/address';
 import { useInspectedFeed } from '../data/fetched';
 import { useFeed } from '../data/queries';
 import { Facts } from '../parts/facts';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { Faults } from './faults';
 import { Sample, sampleRows } from './sample-table';

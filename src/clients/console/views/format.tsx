@@ -4,7 +4,6 @@ import { Form } from 'react-aria-components';
 import { Link } from 'wouter';
 import { productColumns } from '../../../feed-format/columns';
 import { bodyOf, client } from '../api';
-import { addressOf } from '../data/address';
 import {
   columnDraftOf,
   columnSourceOf,
@@ -19,6 +18,7 @@ import { Action } from '../parts/action';
 import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { Card, Loading, PageView } from '../parts/page';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 /** A partner's format, which can be changed without a file. */

@@ -2,7 +2,6 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { bodyOf, client, RequestError, type Schemas } from '../api';
-import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, time } from '../locale';
 import { Action } from '../parts/action';
@@ -11,6 +10,7 @@ import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Loading } from '../parts/page';
 import { DataTable } from '../parts/table';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 /** A partner's own formats. */

@@ -1,9 +1,9 @@
 import { useLocation } from 'wouter';
-import { routes } from '../data/address';
 import { saveDraft } from '../data/draft';
 import { usePartners } from '../data/queries';
 import { Action } from '../parts/action';
 import { Card, PageView } from '../parts/page';
+import { routes } from '../routes';
 import { sampleFeed, texts } from '../texts';
 import { PartnerTable } from './partners';
 

@@ -1,7 +1,7 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { addressOf, useFilters } from '../data/address';
+import { useFilters } from '../data/address';
 import { useEdits } from '../data/edits';
 import { useJob, usePages, useProfile } from '../data/queries';
 import { useLastLoad } from '../data/runs';
@@ -11,6 +11,7 @@ import { Card, Loading } from '../parts/page';
 import { Prose } from '../parts/prose';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { MendTable } from './mend-table';
 

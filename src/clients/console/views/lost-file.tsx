@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
-import { routes } from '../data/address';
 import { PageView } from '../parts/page';
+import { routes } from '../routes';
 import { texts } from '../texts';
 
 /** Shows that the browser has no chosen file. */

@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import { Link, useLocation } from 'wouter';
 import { mendedFields, mendedFile } from '../../../feed-format/write/mended-feed';
 import type { Schemas } from '../api';
-import { addressOf, useFilters } from '../data/address';
+import { useFilters } from '../data/address';
 import type { Edits, KeptEdits } from '../data/edits';
 import {
   fetchRejects,
@@ -22,6 +22,7 @@ import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 const pageSize = 50;

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
-import { addressOf } from '../data/address';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 /** Shows why a file is no table, and the remedy. */

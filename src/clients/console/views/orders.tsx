@@ -1,8 +1,8 @@
 import { Link } from 'wouter';
 import { bodyOf, client } from '../api';
-import { addressOf, useFilters } from '../data/address';
+import { useFilters } from '../data/address';
 import { usePages } from '../data/queries';
-import { time } from '../locale';
+import { money, time } from '../locale';
 import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading, PageView } from '../parts/page';
@@ -10,6 +10,7 @@ import { PartnerField } from '../parts/partner-field';
 import { DataTable } from '../parts/table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 export function OrdersView() {
@@ -70,14 +71,12 @@ function Orders({ partner }: { partner: string }) {
                     <Link href={addressOf('product', { product: product_id })}>
                       <Value>{product_name}</Value>
                     </Link>{' '}
-                    <span className="muted">
-                      {texts.orders.item(quantity, texts.price(unit_price, currency))}
-                    </span>
+                    <span className="muted">{texts.orders.item(quantity, money(unit_price, currency))}</span>
                   </li>
                 ))}
               </ul>
             </td>
-            <td className="number">{texts.price(total_amount, currency)}</td>
+            <td className="number">{money(total_amount, currency)}</td>
             <td>{time(created_at)}</td>
           </tr>
         ))}

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { addressOf, useFilters } from '../data/address';
+import { useFilters } from '../data/address';
 import { usePages } from '../data/queries';
 import { useStartRun, type Past } from '../data/start-run';
 import type { RunOptions } from '../data/upload';
@@ -16,6 +16,7 @@ import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Summary } from '../parts/summary';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { Faults } from './faults';
 

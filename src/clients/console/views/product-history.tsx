@@ -1,12 +1,12 @@
 import { Link } from 'wouter';
 import { bodyOf, client } from '../api';
-import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { time } from '../locale';
 import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 /** The versions of a product as a time line, newest first. */

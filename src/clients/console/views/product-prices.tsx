@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { time } from '../locale';
+import { money, time } from '../locale';
 import { Chart } from '../parts/chart';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
@@ -23,8 +23,7 @@ export function Prices({ productId }: { productId: string }) {
       {prices.data && <PriceChart periods={prices.data.changes} />}
       {lowest && lowest.lowest_price !== null && (
         <p>
-          {texts.product.lowest(lowestDays)}:{' '}
-          <strong>{texts.price(lowest.lowest_price, lowest.currency)}</strong>
+          {texts.product.lowest(lowestDays)}: <strong>{money(lowest.lowest_price, lowest.currency)}</strong>
           {!lowest.is_complete && <span className="muted"> ({texts.product.incomplete})</span>}
         </p>
       )}
@@ -77,7 +76,7 @@ function PriceChart({ periods }: { periods: Schemas['PricePeriod'][] }) {
               <td>{time(valid_from)}</td>
               <td>{valid_to ? time(valid_to) : texts.product.now}</td>
               <td className="number">
-                {price === null || is_withdrawn ? texts.none : texts.price(price, currency)}
+                {price === null || is_withdrawn ? texts.none : money(price, currency)}
               </td>
             </tr>
           ))}

@@ -3,13 +3,13 @@ import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { addressOf, routes } from '../data/address';
-import { time } from '../locale';
+import { money, time } from '../locale';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading, PageView } from '../parts/page';
 import { Value } from '../parts/value';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 import { History } from './product-history';
 import { Prices } from './product-prices';
@@ -44,7 +44,7 @@ function Facts({ product }: { product: Schemas['Product'] }) {
     <Card>
       {product.withdrawn_at && <p className="notice">{texts.product.withdrawnNow}</p>}
       {product.price !== null && product.price !== undefined && (
-        <p className="price">{texts.price(product.price, product.currency)}</p>
+        <p className="price">{money(product.price, product.currency)}</p>
       )}
       <dl className="facts">
         {fields.map((field) => (

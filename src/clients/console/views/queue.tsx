@@ -1,6 +1,5 @@
 import { Link } from 'wouter';
 import { bodyOf, client, RequestError, type Schemas } from '../api';
-import { addressOf, routes } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, duration } from '../locale';
 import { FailureNotice } from '../parts/failure';
@@ -8,6 +7,7 @@ import { More } from '../parts/more';
 import { Card, Loading, PageView } from '../parts/page';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 
 const everyMilliseconds = 5_000;

@@ -3,7 +3,6 @@ import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { addressOf } from '../data/address';
 import { Action } from '../parts/action';
 import { Changes } from '../parts/changes';
 import { Confirm } from '../parts/confirm';
@@ -11,6 +10,7 @@ import { FailureNotice } from '../parts/failure';
 import { Loading } from '../parts/page';
 import { Summary } from '../parts/summary';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 interface Options {

@@ -3,7 +3,6 @@ import { useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { addressOf } from '../data/address';
 import { useJob } from '../data/queries';
 import { fetchRuns, lastLoadOf } from '../data/runs';
 import { useStartRun } from '../data/start-run';
@@ -14,6 +13,7 @@ import { Card, Loading } from '../parts/page';
 import { WorkProgress } from '../parts/work-progress';
 import { Summary } from '../parts/summary';
 import { Value, visible } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 /** A run in progress, or the last one. */

@@ -1,7 +1,6 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, time } from '../locale';
 import { FailureNotice } from '../parts/failure';
@@ -10,6 +9,7 @@ import { Card, Loading } from '../parts/page';
 import { Status } from '../parts/summary';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 /** Every run of a feed, newest first. */

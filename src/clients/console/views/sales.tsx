@@ -3,7 +3,7 @@ import { useMemo } from 'react';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
-import { count, percent } from '../locale';
+import { count, money, percent } from '../locale';
 import { Bars } from '../parts/bars';
 import { Chart } from '../parts/chart';
 import { Figures } from '../parts/figures';
@@ -86,7 +86,7 @@ function OverTime({ currency, grain }: Options & { grain: Schemas['Grain'] }) {
             columns={[texts.sales.period, texts.sales.units, texts.sales.total]}
             rows={results.map(({ sales_period, units_sold, total_sales }) => ({
               values: [sales_period, units_sold, total_sales],
-              shown: [sales_period, count(units_sold), texts.price(total_sales, currency)],
+              shown: [sales_period, count(units_sold), money(total_sales, currency)],
             }))}
           />
         </>
@@ -113,7 +113,7 @@ function ByPartner({ currency }: Options) {
             bars={results.map(({ partner_name, total_sales }) => ({
               name: partner_name,
               value: Number(total_sales),
-              text: texts.price(total_sales, currency),
+              text: money(total_sales, currency),
             }))}
           />
           <Figures
@@ -121,7 +121,7 @@ function ByPartner({ currency }: Options) {
             columns={[texts.partners.name, texts.sales.units, texts.sales.total]}
             rows={results.map(({ partner_name, units_sold, total_sales }) => ({
               values: [partner_name, units_sold, total_sales],
-              shown: [partner_name, count(units_sold), texts.price(total_sales, currency)],
+              shown: [partner_name, count(units_sold), money(total_sales, currency)],
             }))}
           />
         </>
@@ -156,7 +156,7 @@ function Share({ currency }: Options) {
             columns={[texts.partners.name, texts.sales.total, texts.sales.percent]}
             rows={results.map(({ partner_name, total_revenue, revenue_pct }) => ({
               values: [partner_name, total_revenue, revenue_pct],
-              shown: [partner_name, texts.price(total_revenue, currency), percent(revenue_pct / 100)],
+              shown: [partner_name, money(total_revenue, currency), percent(revenue_pct / 100)],
             }))}
           />
         </>

@@ -1,6 +1,5 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf } from '../data/address';
 import { useFetches, type SourcePath } from '../data/sources';
 import { count, time } from '../locale';
 import { FailureNotice } from '../parts/failure';
@@ -8,6 +7,7 @@ import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 type Fetch = Schemas['SourceFetch'];

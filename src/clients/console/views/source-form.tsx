@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { Form } from 'react-aria-components';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOfSource, routes, useFilters } from '../data/address';
+import { addressOfSource, useFilters } from '../data/address';
 import { useOnlyPartner } from '../data/queries';
 import {
   definitionOf,
@@ -20,6 +20,7 @@ import { Field } from '../parts/field';
 import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { useDeferred } from '../parts/use-deferred';
+import { routes } from '../routes';
 import { texts } from '../texts';
 import { LoadFields } from './source-loading';
 import { ScheduleFields } from './source-schedule';

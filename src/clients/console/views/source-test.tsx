@@ -1,6 +1,6 @@
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf, addressOfSource, useFilters } from '../data/address';
+import { addressOfSource, useFilters } from '../data/address';
 import { wordsOf } from '../data/schedule';
 import {
   isInProgress,
@@ -13,6 +13,7 @@ import {
 import { Action } from '../parts/action';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading, PageView } from '../parts/page';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { FetchedFile } from './fetched-file';
 import { FetchOutcomeText } from './source-fetches';

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { addressOf, addressOfSource, routes, useFilters } from '../data/address';
+import { addressOfSource, useFilters } from '../data/address';
 import { wordsOf } from '../data/schedule';
 import { useLastFetch, useSources } from '../data/sources';
 import { time } from '../locale';
@@ -11,6 +11,7 @@ import { PartnerField } from '../parts/partner-field';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { useDeferred } from '../parts/use-deferred';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 import { FetchStatusBadge } from './source-fetches';
 

@@ -1,6 +1,5 @@
 import { Link } from 'wouter';
 import { bodyOf, client, type Schemas } from '../api';
-import { addressOf } from '../data/address';
 import { usePages } from '../data/queries';
 import { count, time } from '../locale';
 import { FailureNotice } from '../parts/failure';
@@ -9,6 +8,7 @@ import { Card, Loading, PageView } from '../parts/page';
 import { Prose } from '../parts/prose';
 import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
+import { addressOf } from '../routes';
 import { texts } from '../texts';
 
 type Webhook = Schemas['Webhook'];

@@ -1,11 +1,12 @@
 import { Redirect, useLocation } from 'wouter';
 import type { SheetOptions } from '../../workbook/sheet-table';
-import { addressOf, addressOfSheet, routes, sheetAt, useFilters } from '../data/address';
+import { addressOfSheet, sheetAt, useFilters } from '../data/address';
 import { removeDraft, saveDraft, useDraft, type Draft } from '../data/draft';
 import { onlySheet, useWorkbook } from '../data/workbook';
 import { Action } from '../parts/action';
 import { Card, Loading, PageView } from '../parts/page';
 import { WorkProgress } from '../parts/work-progress';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 import { LostFile } from './lost-file';
 import { SheetList } from './sheet-list';
