@@ -100,7 +100,7 @@ export function relativeTime(instant: string, now: number): string {
   const distance = Date.parse(instant) - now;
   const [unit, number] = largestUnit(Math.abs(distance));
   if (unit === 'day' && number > relativeDaysMax) return dates.format(new Date(instant));
-  if (unit === 'second') return distance > 0 ? 'in a moment' : 'just now';
+  if (unit === 'second') return distance > 30_000 ? 'in a moment' : 'just now';
   return relative.format(distance < 0 ? -number : number, unit);
 }
 

@@ -143,7 +143,10 @@ export function hashedPath(path: string, content: Buffer): string {
 /** During an upgrade, a page of one release requests files from the other: any digest names the current file. */
 const anyDigest = (path: string) => path.replace(/-[0-9a-f]{16}(?=\.\w+$)/, '-*');
 
-const isHashed = (path: string) => anyDigest(path) !== path;
+/** Whether a path is of a part of the console: the bundler puts a digest into its name. */
+export const isChunk = (path: string) => /-[A-Z0-9]{8}\.js$/.test(path);
+
+const isHashed = (path: string) => anyDigest(path) !== path || isChunk(path);
 
 /** `/console`, and all addresses of its views below it, each also with a slash at its end. */
 const isConsole = (path: string) => /^\/console(?:\/|$)/.test(path);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import document from '../../../generated/openapi.json';
@@ -7,7 +7,7 @@ import { initializer, renderPage } from './docs.page';
 import { renderLanding } from './landing.page';
 import { commandPath, describeCommand } from './offered-command';
 import { toOpenApi31 } from './openapi-31';
-import { hashedPath, pagePaths, type ContentCoding } from './pages';
+import { hashedPath, isChunk, pagePaths, type ContentCoding } from './pages';
 
 /** Makes the pages: landing page, console, the document, a page that shows it, and the command of partners. @returns contents by path in the folder */
 function makePages(): Map<string, Buffer> {
@@ -18,6 +18,10 @@ function makePages(): Map<string, Buffer> {
     files.set(path, content);
     return path;
   };
+  // The console loads them by their names, which contain a digest.
+  const consoleFolder = dirname(require.resolve('#console/console.js'));
+  for (const name of readdirSync(consoleFolder).filter(isChunk))
+    files.set(`/assets/${name}`, readFileSync(join(consoleFolder, name)));
   const console = {
     styles: asset('console.css', contentOf('#console/console.css')),
     script: asset('console.js', contentOf('#console/console.js')),

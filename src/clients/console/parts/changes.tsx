@@ -3,7 +3,7 @@ import type { Schemas } from '../api';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { Choice } from './field';
-import { DataTable } from './table';
+import { ScrollTable } from './scroll-table';
 import { Value } from './value';
 
 type Change = Schemas['PlannedItem'] | Schemas['ProductChange'];
@@ -33,11 +33,14 @@ export function Changes({ items, action, onFilter, none, label }: Options) {
       {shown.length === 0 ? (
         <p className="muted">{texts.plan.noneShown}</p>
       ) : (
-        <DataTable label={label} columns={[product, kind, field, before, after].map((title) => ({ title }))}>
+        <ScrollTable
+          label={label}
+          columns={[product, kind, field, before, after].map((title) => ({ title }))}
+        >
           {shown.map((item) => (
             <ChangeRows key={`${item.row ?? ''}/${item.sku}`} item={item} />
           ))}
-        </DataTable>
+        </ScrollTable>
       )}
     </>
   );

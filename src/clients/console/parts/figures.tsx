@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/browser/esm/sync';
 import { saveFile } from '../api';
 import { texts } from '../texts';
 import { Action } from './action';
-import { DataTable } from './table';
+import { ScrollTable } from './scroll-table';
 import { Value } from './value';
 
 interface Options {
@@ -23,7 +23,7 @@ export function Figures({ label, columns, rows }: Options) {
   return (
     <details>
       <summary>{texts.sales.table}</summary>
-      <DataTable label={label} columns={columns.map((title, at) => ({ title, isNumber: at > 0 }))}>
+      <ScrollTable label={label} columns={columns.map((title, at) => ({ title, isNumber: at > 0 }))}>
         {rows.map(({ shown: [name, ...numbers] }) => (
           <tr key={name}>
             <th scope="row">
@@ -36,7 +36,7 @@ export function Figures({ label, columns, rows }: Options) {
             ))}
           </tr>
         ))}
-      </DataTable>
+      </ScrollTable>
       <Action onPress={save}>{texts.sales.download}</Action>
     </details>
   );

@@ -2,7 +2,8 @@ import { texts } from '../texts';
 import { Action } from './action';
 import { FailureNotice } from './failure';
 
-interface Pages {
+/** A list that is read page by page. */
+export interface Pages {
   hasNextPage: boolean;
   isFetchingNextPage: boolean;
   isFetchNextPageError: boolean;

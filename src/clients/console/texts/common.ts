@@ -11,6 +11,8 @@ export const commonTexts = {
   none: '–',
   nav: {
     label: 'Main',
+    trail: 'Where this page is',
+    menu: 'Menu',
     home: 'Overview',
     send: 'Send a feed',
     feeds: 'Feeds',

@@ -11,7 +11,7 @@ import { Choice, Field } from '../parts/field';
 import { More } from '../parts/more';
 import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
@@ -125,7 +125,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
   const { product_name, brand, category, price, availability } = texts.fields;
   return (
     <>
-      <DataTable
+      <ScrollTable
         label={texts.catalog.title}
         columns={[
           ...[product_name, brand, category].map((title) => ({ title: title! })),
@@ -163,7 +163,7 @@ function Products({ asOf }: { asOf: string | undefined }) {
             </td>
           </tr>
         ))}
-      </DataTable>
+      </ScrollTable>
       {products.data.pages[0]?.isCut && <p className="muted">{texts.catalog.first(items.length)}</p>}
       <More list={products} />
     </>

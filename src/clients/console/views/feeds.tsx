@@ -11,7 +11,7 @@ import { More } from '../parts/more';
 import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { Status } from '../parts/summary';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -90,7 +90,7 @@ function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string }) {
   const { feed, partner, status, uploaded } = texts.feeds;
   const { processed, skipped } = texts.counts;
   return (
-    <DataTable
+    <ScrollTable
       label={label}
       columns={[
         ...[feed, partner, status].map((title) => ({ title })),
@@ -121,6 +121,6 @@ function FeedTable({ feeds, label }: { feeds: ListedFeed[]; label: string }) {
           <td>{time(uploaded_at)}</td>
         </tr>
       ))}
-    </DataTable>
+    </ScrollTable>
   );
 }

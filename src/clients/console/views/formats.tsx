@@ -9,7 +9,7 @@ import { Confirm } from '../parts/confirm';
 import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Loading } from '../parts/page';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
 
@@ -38,7 +38,7 @@ export function FormatList({ partner }: { partner: string }) {
   const { delimiter, encoding, decimal } = texts.check;
   return (
     <>
-      <DataTable
+      <ScrollTable
         label={texts.formats.title}
         columns={[
           ...[name, delimiter, encoding, decimal].map((title) => ({ title })),
@@ -54,7 +54,7 @@ export function FormatList({ partner }: { partner: string }) {
             onRemove={() => setRemoved(format.format_name)}
           />
         ))}
-      </DataTable>
+      </ScrollTable>
       <More list={list} />
       {removed !== undefined && (
         <RemoveDialog partner={partner} name={removed} onClose={() => setRemoved(undefined)} />

@@ -9,7 +9,7 @@ import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Prose } from '../parts/prose';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -147,7 +147,7 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
   return (
     <Card title={texts.issues.warnings}>
       <p className="muted">{texts.issues.warningsLead}</p>
-      <DataTable label={texts.issues.warnings} columns={columns.map((title) => ({ title }))}>
+      <ScrollTable label={texts.issues.warnings} columns={columns.map((title) => ({ title }))}>
         {items.map(({ line, row, sku, field, column_number, value, message, code: reason }) => (
           <tr key={`${row}/${field ?? ''}/${column_number ?? ''}/${reason}`}>
             <td>{line}</td>
@@ -165,7 +165,7 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
             </td>
           </tr>
         ))}
-      </DataTable>
+      </ScrollTable>
       <More list={issues} />
     </Card>
   );

@@ -20,7 +20,7 @@ import { Action } from '../parts/action';
 import { Download } from '../parts/download';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -179,7 +179,7 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
   );
   const titles = [texts.issues.line, texts.issues.reason, ...names];
   return (
-    <DataTable label={texts.issues.mend} columns={titles.map((title) => ({ title }))}>
+    <ScrollTable label={texts.issues.mend} columns={titles.map((title) => ({ title }))}>
       {rows.map(({ line, messages, cells, faulty }) => (
         <tr key={line}>
           <th scope="row" className="line">
@@ -208,7 +208,7 @@ function EditTable({ rejects, rows, edits, onEdit }: EditOptions) {
           })}
         </tr>
       ))}
-    </DataTable>
+    </ScrollTable>
   );
 }
 

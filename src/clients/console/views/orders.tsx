@@ -7,7 +7,7 @@ import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
@@ -50,7 +50,7 @@ function Orders({ partner }: { partner: string }) {
   const { order, items: lines, total, created } = texts.orders;
   return (
     <>
-      <DataTable
+      <ScrollTable
         label={texts.orders.title}
         columns={[
           ...[order, texts.catalog.partner, lines].map((title) => ({ title })),
@@ -80,7 +80,7 @@ function Orders({ partner }: { partner: string }) {
             <td>{time(created_at)}</td>
           </tr>
         ))}
-      </DataTable>
+      </ScrollTable>
       <More list={orders} />
     </>
   );

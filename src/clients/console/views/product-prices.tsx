@@ -6,7 +6,7 @@ import { money, time } from '../locale';
 import { Chart } from '../parts/chart';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { texts } from '../texts';
 
 const shownDays = 90;
@@ -67,7 +67,7 @@ function PriceChart({ periods }: { periods: Schemas['PricePeriod'][] }) {
       <Chart label={texts.product.prices} times={times} series={series} />
       <details>
         <summary>{texts.sales.table}</summary>
-        <DataTable
+        <ScrollTable
           label={texts.product.prices}
           columns={[{ title: from }, { title: to }, { title: texts.fields.price!, isNumber: true }]}
         >
@@ -80,7 +80,7 @@ function PriceChart({ periods }: { periods: Schemas['PricePeriod'][] }) {
               </td>
             </tr>
           ))}
-        </DataTable>
+        </ScrollTable>
       </details>
     </>
   );

@@ -5,7 +5,7 @@ import { count, duration } from '../locale';
 import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading, PageView } from '../parts/page';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
@@ -69,7 +69,7 @@ function Queue() {
             <p className="muted">{texts.queue.noneWay}</p>
           </>
         ) : (
-          <DataTable
+          <ScrollTable
             label={texts.queue.title}
             columns={[
               { title: texts.partners.name },
@@ -90,7 +90,7 @@ function Queue() {
                 <td className="number">{count(partner.running)}</td>
               </tr>
             ))}
-          </DataTable>
+          </ScrollTable>
         )}
         <More list={queue} />
       </Card>

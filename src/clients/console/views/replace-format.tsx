@@ -2,7 +2,7 @@ import type { Schemas } from '../api';
 import type { DefinitionChange } from '../data/reading';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -29,7 +29,7 @@ export function ReplaceFormat({ name, changes, onClose, onReplace }: Options) {
       }
     >
       <p>{texts.check.replaceLead}</p>
-      <DataTable label={title} columns={[field, before, after].map((each) => ({ title: each }))}>
+      <ScrollTable label={title} columns={[field, before, after].map((each) => ({ title: each }))}>
         {changes.map((change) => (
           <tr key={`${change.isColumn}/${change.name}`}>
             <th scope="row">
@@ -44,7 +44,7 @@ export function ReplaceFormat({ name, changes, onClose, onReplace }: Options) {
             </td>
           </tr>
         ))}
-      </DataTable>
+      </ScrollTable>
     </Confirm>
   );
 }

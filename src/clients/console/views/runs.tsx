@@ -7,7 +7,7 @@ import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
 import { Status } from '../parts/summary';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -28,7 +28,7 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
       {items.length === 0 ? (
         <p className="muted">{texts.runs.none}</p>
       ) : (
-        <DataTable
+        <ScrollTable
           label={texts.runs.title}
           columns={[
             ...[number, kind, status].map((title) => ({ title })),
@@ -68,7 +68,7 @@ export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
               <td>{time(run.finished_at)}</td>
             </tr>
           ))}
-        </DataTable>
+        </ScrollTable>
       )}
       <More list={runs} />
     </Card>

@@ -1,7 +1,7 @@
 import { productColumns } from '../../../feed-format/columns';
 import type { Schemas } from '../api';
 import { Card } from '../parts/page';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -18,7 +18,10 @@ export function Sample({ rows }: { rows: Schemas['CleanedValues'][] }) {
       {rows.length === 0 ? (
         <p className="muted">{texts.check.sampleNone}</p>
       ) : (
-        <DataTable label={title} columns={productColumns.map((column) => ({ title: texts.fields[column]! }))}>
+        <ScrollTable
+          label={title}
+          columns={productColumns.map((column) => ({ title: texts.fields[column]! }))}
+        >
           {rows.map((row, at) => (
             <tr key={at}>
               {productColumns.map((column) => (
@@ -28,7 +31,7 @@ export function Sample({ rows }: { rows: Schemas['CleanedValues'][] }) {
               ))}
             </tr>
           ))}
-        </DataTable>
+        </ScrollTable>
       )}
     </Card>
   );

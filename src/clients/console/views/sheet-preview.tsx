@@ -1,6 +1,6 @@
 import { columnLetters } from '../../workbook/cell-place';
 import type { SheetTable } from '../../workbook/sheet-table';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -17,7 +17,7 @@ export function SheetPreview({ preview, headerRow, onChooseHeader }: Options) {
   return (
     <>
       <p className="muted">{texts.workbook.headerLead}</p>
-      <DataTable
+      <ScrollTable
         label={texts.workbook.preview}
         columns={[texts.workbook.header, ...columns].map((title) => ({ title }))}
       >
@@ -40,7 +40,7 @@ export function SheetPreview({ preview, headerRow, onChooseHeader }: Options) {
             ))}
           </tr>
         ))}
-      </DataTable>
+      </ScrollTable>
     </>
   );
 }

@@ -5,7 +5,7 @@ import { count, time } from '../locale';
 import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading } from '../parts/page';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -54,7 +54,7 @@ export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | n
       {fetches.length === 0 ? (
         <p className="muted">{texts.fetches.none}</p>
       ) : (
-        <DataTable
+        <ScrollTable
           label={texts.fetches.title}
           columns={[
             ...[number, outcome, feed, why].map((title) => ({ title })),
@@ -64,7 +64,7 @@ export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | n
           {fetches.map((fetch) => (
             <FetchRow key={fetch.fetch} fetch={fetch} />
           ))}
-        </DataTable>
+        </ScrollTable>
       )}
       <More list={list} />
     </Card>

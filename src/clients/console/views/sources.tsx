@@ -8,7 +8,7 @@ import { FailureNotice } from '../parts/failure';
 import { More } from '../parts/more';
 import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { DataTable } from '../parts/table';
+import { ScrollTable } from '../parts/scroll-table';
 import { Value } from '../parts/value';
 import { useDeferred } from '../parts/use-deferred';
 import { addressOf, routes } from '../routes';
@@ -51,7 +51,7 @@ export function SourceList({ partner, isOfPartner }: { partner: string; isOfPart
   const titles = [name, state, last, next, ...(isOfPartner ? [] : [owner])];
   return (
     <>
-      <DataTable label={texts.sources.title} columns={titles.map((title) => ({ title }))}>
+      <ScrollTable label={texts.sources.title} columns={titles.map((title) => ({ title }))}>
         {sources.map((source) => (
           <SourceRow
             key={`${source.partner_name}/${source.source_name}`}
@@ -59,7 +59,7 @@ export function SourceList({ partner, isOfPartner }: { partner: string; isOfPart
             isOfPartner={isOfPartner}
           />
         ))}
-      </DataTable>
+      </ScrollTable>
       <More list={list} />
     </>
   );
