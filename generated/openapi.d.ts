@@ -445,6 +445,8 @@ export interface paths {
          *     with its values before and after the run. `row` and `line` are null: the history does not keep them. A run that
          *     failed, or has not ended, has changed nothing. Not listed are products that were deleted since, products that
          *     were changed only by SQL, and products that only moved to another collection. A page ends earlier at 1 MiB.
+         *
+         *     `sort_by` and `action` sort and filter all changes of the run, not one page; `summary` remains that of the whole run.
          */
         get: operations["listRunChanges"];
         put?: never;
@@ -514,6 +516,8 @@ export interface paths {
          *     result that a run would have now. Changes come in pages, in file order; each page is computed anew, so it shows
          *     changes of the catalog since the previous page. A page ends earlier at 1 MiB. A run that would fail is `status:
          *     failed`, also with 200. `max_withdrawn` and `allow_older` preview a run with these parameters.
+         *
+         *     `sort_by` and `action` sort and filter all changes of the plan, not one page; the counters remain those of the whole run.
          */
         post: operations["planJob"];
         delete?: never;
@@ -1247,6 +1251,31 @@ export interface paths {
          *     partner name. Without `currency`, amounts in different currencies are added without conversion.
          */
         get: operations["getRevenueShare"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/skipped-rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get skipped rows by partner and code
+         * @description Why rows were skipped, per partner and code, most frequent first. The last load of each feed counts, if it completed in the
+         *     period and is not undone. A load in progress or cancelled does not change the figures; a failed one has loaded nothing,
+         *     and its feed does not count.
+         *
+         *     The period is half-open: `from` is inclusive, `to` exclusive, both days in UTC. Without `to`, it ends with today; without
+         *     `from`, it begins 30 days before `to`.
+         */
+        get: operations["getSkippedRows"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3185,6 +3214,17 @@ export interface components {
             after: string | null;
         };
         /**
+         * @description The change of the price in percent of the price before, rounded to two decimals, half away from zero. Absent if the price does not change, there is none before or after, it was 0, or its currency changes.
+         * @example -5.27
+         */
+        PriceChangePercent: number;
+        /**
+         * @description Order of changes: `price_change`, the largest change of price in percent first, up or down.
+         * @example price_change
+         * @enum {string}
+         */
+        ChangeOrder: "price_change";
+        /**
          * @description Effect on a product.
          *
          *     - `insert`: the product is new
@@ -3208,6 +3248,7 @@ export interface components {
          *       "row": 1,
          *       "line": 2,
          *       "sku": "TENT-2",
+         *       "product_name": "Two-person tent",
          *       "action": "update",
          *       "changes": [
          *         {
@@ -3215,7 +3256,8 @@ export interface components {
          *           "before": "189.9",
          *           "after": "179.9"
          *         }
-         *       ]
+         *       ],
+         *       "price_change_percent": -5.27
          *     }
          */
         PlannedItem: components["schemas"]["PlannedChange"] | components["schemas"]["PlannedReplacement"];
@@ -3238,9 +3280,15 @@ export interface components {
              * @example TENT-2
              */
             sku: string;
+            /**
+             * @description The name after a run.
+             * @example Two-person tent
+             */
+            product_name: string;
             action: components["schemas"]["PlannedAction"];
             /** @description The fields that change; for a new product, the fields with a value; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
+            price_change_percent?: components["schemas"]["PriceChangePercent"];
         };
         /** @description A product that a run would restore or withdraw. */
         PlannedReplacement: {
@@ -3261,9 +3309,15 @@ export interface components {
              * @example TENT-2
              */
             sku: string;
+            /**
+             * @description The name after a run.
+             * @example Two-person tent
+             */
+            product_name: string;
             action: components["schemas"]["PlannedReplacementAction"];
             /** @description The fields that change; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
+            price_change_percent?: components["schemas"]["PriceChangePercent"];
         };
         /**
          * @description Outcome that a run would have.
@@ -3293,7 +3347,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /** @description The changes, in the order of the file; then withdrawals, by product number. */
+            /** @description The changes, in the order of the file, then withdrawals, by product number; or in the order of `sort_by`. */
             items: components["schemas"]["PlannedItem"][];
             /**
              * @description First lines of the rows that cannot be split into cells, at most 100; a run of the `replace` feed would withdraw nothing because of them. Else absent.
@@ -3340,9 +3394,15 @@ export interface components {
              * @example TENT-2
              */
             sku: string;
+            /**
+             * @description The name after the change.
+             * @example Two-person tent
+             */
+            product_name: string;
             action: components["schemas"]["ChangeAction"];
             /** @description The fields that change; for a new product, the fields with a value. */
             changes: components["schemas"]["FieldChange"][];
+            price_change_percent?: components["schemas"]["PriceChangePercent"];
         };
         /** @description One page of the changes of a run. */
         RunChanges: {
@@ -3368,7 +3428,7 @@ export interface components {
              * @example 1
              */
             count: number;
-            /** @description The changes, by product number. */
+            /** @description The changes, by product number or in the order of `sort_by`. */
             items: components["schemas"]["ProductChange"][];
             next_cursor?: components["schemas"]["Cursor"];
         };
@@ -4067,6 +4127,12 @@ export interface components {
          */
         FilterText: string;
         /**
+         * Format: date
+         * @description A day to compare with, YYYY-MM-DD.
+         * @example 2026-03-01
+         */
+        FilterDate: string;
+        /**
          * Format: date-time
          * @description A time to compare with, in RFC 3339 in capital letters, to the millisecond, with a time zone. `+` must be sent as `%2B`.
          * @example 2026-03-01T00:00:00Z
@@ -4582,6 +4648,92 @@ export interface components {
              * @example 94.29
              */
             revenue_pct: number;
+        };
+        /** @description Skipped rows of the latest loads of a period, by partner and code. */
+        SkippedRows: {
+            /**
+             * @description Kind of the analytics, always `skipped_rows`.
+             * @example skipped_rows
+             * @enum {string}
+             */
+            analytics_type: "skipped_rows";
+            /**
+             * Format: date
+             * @description The first day of the period, UTC.
+             * @example 2026-03-01
+             */
+            from: string;
+            /**
+             * Format: date
+             * @description The day after the period, UTC.
+             * @example 2026-04-01
+             */
+            to: string;
+            /**
+             * Format: int64
+             * @description Number of feeds whose last load counts.
+             * @example 1
+             */
+            feeds: number;
+            summary: components["schemas"]["RunSummary"];
+            /** @description The partners of these feeds, by skipped rows, most first, ties by partner name. */
+            partners: components["schemas"]["PartnerSkippedRows"][];
+            /** @description Partners and codes, by rows, most first, ties by partner name and code. */
+            results: components["schemas"]["CodeSkippedRows"][];
+        };
+        /** @description Rows and changed products of the latest loads of one partner. */
+        PartnerSkippedRows: {
+            /**
+             * @description The partner of the feeds.
+             * @example Acme Outdoor
+             */
+            partner_name: string;
+            /**
+             * Format: int64
+             * @description Number of its feeds.
+             * @example 1
+             */
+            feeds: number;
+            /**
+             * Format: int64
+             * @description Rows evaluated.
+             * @example 3
+             */
+            processed: number;
+            /**
+             * Format: int64
+             * @description Rows that were not loaded.
+             * @example 1
+             */
+            skipped: number;
+            /**
+             * Format: int64
+             * @description Products that were inserted, updated or withdrawn.
+             * @example 2
+             */
+            changed: number;
+        };
+        /** @description Skipped rows of one partner with one code. */
+        CodeSkippedRows: {
+            /**
+             * @description The partner of the feeds.
+             * @example Acme Outdoor
+             */
+            partner_name: string;
+            code: components["schemas"]["RowIssueCode"];
+            /**
+             * Format: int64
+             * @description Skipped rows with this code. A row counts once for each faulty cell, under each of its codes: the sum over the codes can be more than `skipped`.
+             * @example 1
+             */
+            rows: number;
+            /**
+             * Format: int64
+             * @description Number of feeds with such rows.
+             * @example 1
+             */
+            feeds: number;
+            last_feed_id: components["schemas"]["FeedId"];
         };
         /** @description A test of the endpoint. */
         WebhookPingEvent: {
@@ -5745,10 +5897,30 @@ export interface components {
          */
         LimitOfChanges: number;
         /**
+         * @description `price_change`: the largest `price_change_percent` first, up or down; then the changes without one. Ties are in the usual order, which is also that without this parameter. Empty counts as absent.
+         * @example price_change
+         */
+        SortOfChanges: components["schemas"]["ChangeOrder"];
+        /**
+         * @description Only changes with this action. Empty counts as absent.
+         * @example update
+         */
+        ActionOfChanges: components["schemas"]["ChangeAction"];
+        /**
          * @description The `next_cursor` of the previous page. Empty counts as absent.
          * @example PR00100
          */
         ProductCursor: string;
+        /**
+         * @description The first day, UTC. Empty counts as absent.
+         * @example 2026-03-01
+         */
+        AnalyticsFrom: components["schemas"]["FilterDate"];
+        /**
+         * @description The day after the last one, UTC. Empty counts as absent.
+         * @example 2026-04-01
+         */
+        AnalyticsTo: components["schemas"]["FilterDate"];
         /**
          * @description Only orders in this currency, three capital letters. Empty counts as absent.
          * @example EUR
@@ -7153,10 +7325,20 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfChanges"];
                 /**
-                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @description `price_change`: the largest `price_change_percent` first, up or down; then the changes without one. Ties are in the usual order, which is also that without this parameter. Empty counts as absent.
+                 * @example price_change
+                 */
+                sort_by?: components["parameters"]["SortOfChanges"];
+                /**
+                 * @description Only changes with this action. Empty counts as absent.
+                 * @example update
+                 */
+                action?: components["parameters"]["ActionOfChanges"];
+                /**
+                 * @description The `next_cursor` of the previous page with the same `sort_by`; with another it is 400. Empty counts as absent.
                  * @example PR00100
                  */
-                cursor?: components["parameters"]["ProductCursor"];
+                cursor?: string;
             };
             header?: {
                 /**
@@ -7347,6 +7529,16 @@ export interface operations {
                  */
                 limit?: components["parameters"]["LimitOfChanges"];
                 /**
+                 * @description `price_change`: the largest `price_change_percent` first, up or down; then the changes without one. Ties are in the usual order, which is also that without this parameter. Empty counts as absent.
+                 * @example price_change
+                 */
+                sort_by?: components["parameters"]["SortOfChanges"];
+                /**
+                 * @description Only changes with this action. Empty counts as absent.
+                 * @example update
+                 */
+                action?: components["parameters"]["ActionOfChanges"];
+                /**
                  * @description Maximum number of products that this run may withdraw. It replaces the usual limit, even if it is lower, and allows the run to withdraw all products. It applies to retries too. Only for a feed with mode `replace`, else 422. Empty counts as absent.
                  * @example 3214
                  */
@@ -7357,10 +7549,10 @@ export interface operations {
                  */
                 allow_older?: components["parameters"]["AllowOlder"];
                 /**
-                 * @description The `next_cursor` of the previous page. Empty counts as absent.
+                 * @description The `next_cursor` of the previous page with the same `sort_by`; with another it is 400. Empty counts as absent.
                  * @example 100
                  */
-                cursor?: components["parameters"]["RowCursor"];
+                cursor?: string;
             };
             header?: {
                 /**
@@ -10233,6 +10425,124 @@ export interface operations {
             };
             401: components["responses"]["Unauthorized"];
             422: components["responses"]["InvalidCurrency"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getSkippedRows: {
+        parameters: {
+            query?: {
+                /**
+                 * @description The first day, UTC. Empty counts as absent.
+                 * @example 2026-03-01
+                 */
+                from?: components["parameters"]["AnalyticsFrom"];
+                /**
+                 * @description The day after the last one, UTC. Empty counts as absent.
+                 * @example 2026-04-01
+                 */
+                to?: components["parameters"]["AnalyticsTo"];
+                /**
+                 * @description Only feeds of this partner.
+                 * @example Acme Outdoor
+                 */
+                partner_name?: components["schemas"]["FilterText"];
+                /**
+                 * @description Maximum number of `partners`, and of `results`.
+                 * @example 100
+                 */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The figures; `partners` and `results` are empty without loads. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "analytics_type": "skipped_rows",
+                     *       "from": "2026-03-01",
+                     *       "to": "2026-04-01",
+                     *       "feeds": 1,
+                     *       "summary": {
+                     *         "processed": 3,
+                     *         "inserted": 2,
+                     *         "updated": 0,
+                     *         "unchanged": 0,
+                     *         "skipped": 1,
+                     *         "withdrawn": 0,
+                     *         "restored": 0
+                     *       },
+                     *       "partners": [
+                     *         {
+                     *           "partner_name": "Acme Outdoor",
+                     *           "feeds": 1,
+                     *           "processed": 3,
+                     *           "skipped": 1,
+                     *           "changed": 2
+                     *         }
+                     *       ],
+                     *       "results": [
+                     *         {
+                     *           "partner_name": "Acme Outdoor",
+                     *           "code": "invalid_price",
+                     *           "rows": 1,
+                     *           "feeds": 1,
+                     *           "last_feed_id": "FD00001"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SkippedRows"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            /** @description A day is not a date, the limit is out of range or not an integer, or `partner_name` contains a NUL character. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
