@@ -1,4 +1,4 @@
--- Made from migrations/ (f1c64a384235d1bc) by "make generate". Do not edit.
+-- Made from migrations/ (dcd678597e441efb) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -318,6 +318,7 @@ create table runs (
   constraint runs_job_id_fkey FOREIGN KEY (job_id) REFERENCES validation_jobs(job_id) ON DELETE CASCADE,
   constraint runs_pkey PRIMARY KEY (job_id, run)
 );
+CREATE INDEX runs_completed_loads ON public.runs USING btree (finished_at) WHERE ((kind = 'load'::text) AND (status = 'completed'::text));
 CREATE INDEX runs_pending ON public.runs USING btree (requested_at, job_id, run) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 CREATE INDEX runs_pending_of_partner ON public.runs USING btree (partner_id, requested_at, job_id, run) WHERE (status = ANY (ARRAY['queued'::text, 'running'::text]));
 

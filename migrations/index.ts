@@ -46,6 +46,7 @@ import * as readPagesByPlainStatements from './20261127010000_read_pages_by_plai
 import * as createFunctions from './20261127030000_create_functions';
 import * as keepRunsFromTheirRequest from './20261127040000_keep_runs_from_their_request';
 import * as nameWebhooks from './20261127050000_name_webhooks';
+import * as indexCompletedLoads from './20261128010000_index_completed_loads';
 import type { FunctionDigests } from './create-functions';
 
 /** A version of the service: `info.version` of the document. */
@@ -131,4 +132,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261127030000_create_functions': expand(createFunctions),
   '20261127040000_keep_runs_from_their_request': expand(keepRunsFromTheirRequest),
   '20261127050000_name_webhooks': expand(nameWebhooks),
+  '20261128010000_index_completed_loads': expand(indexCompletedLoads),
 };

@@ -29,6 +29,7 @@ import { historyOperations } from './catalog/products/history.handlers';
 import { provenanceOperations } from './intake/provenance/provenance.handlers';
 import { productOperations } from './catalog/products/products.handlers';
 import { sourceOperations } from './intake/sources/sources.handlers';
+import { skippedRowsOperations } from './runs/skipped-rows.handlers';
 import { runOperations } from './runs/runs.handlers';
 import type { RunWorker } from './runs/execution/worker';
 import { queueOperations } from './runs/queue.handlers';
@@ -128,6 +129,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...orderOperations(db, config.defaultCurrency),
     ...provenanceOperations(db, objectStore),
     ...analyticsOperations(reads),
+    ...skippedRowsOperations(reads),
     ...webhookOperations(db),
     ...partnerWebhookOperations(db, {
       secretBox,

@@ -107,6 +107,7 @@ function valueAt(loc: (string | number)[], sent: Places): unknown {
 const plural = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 interface KeywordParams {
+  format: string;
   type: string;
   limit: number;
   pattern: string;
@@ -172,8 +173,9 @@ function describe(
         ctx: { pattern: params.pattern },
       };
     case 'format':
-      // Requests have no other format than `date-time`.
-      return { type: 'datetime_parsing', msg: 'Input should be a valid date-time' };
+      return params.format === 'date'
+        ? { type: 'date_parsing', msg: 'Input should be a valid date' }
+        : { type: 'datetime_parsing', msg: 'Input should be a valid date-time' };
     case 'enum': {
       const expected = alternatives(params.allowedValues);
       return { type: 'enum', msg: `Input should be ${expected}`, ctx: { expected } };

@@ -1,18 +1,15 @@
 import type { Database } from '../base/db/database';
 import { inSnapshot } from '../base/db/transaction';
-import { findRunChange, listEffects, type ProductEffect, type RunChange } from './etl/change-effects';
+import { formatId } from '../base/ids';
+import { findRunChange, type RunChange } from './etl/change-effects';
+import { listKnownEffects, type ProductEffect } from './etl/list-effects';
 import { countRevert } from './etl/revert-counts';
 import { failedCounters, type RunCounters } from './etl/run-result';
 import { followRun } from './jobs/job-changes';
 import type { JobRunRow } from './jobs/job-runs.repository';
 import { conflictBody } from './jobs/jobs.body';
-import {
-  getRun,
-  hasChanges,
-  nextPosition,
-  parseProductPosition,
-  type AskedRun,
-} from './jobs/run-changes.service';
+import { parseProductPosition } from './jobs/change-cursors';
+import { getRun, hasChanges, type AskedRun } from './jobs/run-changes.service';
 import {
   revertConflicts,
   runAlreadyReverted,
@@ -66,7 +63,7 @@ export async function planRevert(
     const { counts, revertedIds, conflictIds } = await countRevert(trx, change, asPage);
     const counters = revertCounters(counts);
     const conflicts = await listConflicts(trx, change, conflictIds);
-    const { effects: changes, hasMore } = await listEffects(trx, 'reverted', change, {
+    const { effects: changes, hasMore } = await listKnownEffects(trx, 'reverted', change, {
       productIds: revertedIds,
       limit,
     });
@@ -76,7 +73,7 @@ export async function planRevert(
       failureReason: isRefused ? conflictText(counters.skipped, asked.run) : null,
       summary: isRefused ? failedCounters(counters.skipped) : counters,
       changes,
-      nextCursor: nextPosition(changes, hasMore),
+      nextCursor: hasMore ? formatId('PR', changes.at(-1)!.productId) : undefined,
       conflicts,
     };
   });
@@ -87,7 +84,7 @@ async function listConflicts(
   change: RunChange,
   productIds: readonly string[],
 ): Promise<ProductEffect[]> {
-  const { effects } = await listEffects(db, 'conflicts', change, { productIds, limit: conflictsMax });
+  const { effects } = await listKnownEffects(db, 'conflicts', change, { productIds, limit: conflictsMax });
   return effects;
 }
 

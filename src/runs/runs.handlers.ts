@@ -6,7 +6,8 @@ import { requesterName } from '../base/caller';
 import { formatId } from '../base/ids';
 import { cancelRun } from './cancel.service';
 import { followRun } from './jobs/job-changes';
-import { boundedWait, checkProductCursor, deadline } from './jobs/jobs.handlers';
+import { parseChangePosition, parseProductPosition } from './jobs/change-cursors';
+import { boundedWait, changeQuery, deadline, sortOf } from './jobs/jobs.handlers';
 import { jobBody, revertBody } from './jobs/jobs.body';
 import { getJob, hasEnded } from './jobs/jobs.service';
 import type { TransferLimit } from '../base/concurrency/transfer-limit';
@@ -16,7 +17,6 @@ import { revertPlanBody } from './reverts.body';
 import {
   getPermittedTarget,
   hasRunEnded,
-  parseChangePosition,
   planJob,
   queueRun,
   runHere,
@@ -78,17 +78,19 @@ export function runOperations(
 
     planJob: {
       check({ query }) {
-        parseChangePosition(query.cursor);
+        parseChangePosition(query.cursor, sortOf(query));
       },
       async handle({ path, query, caller, reply }) {
-        const page = { limit: defaulted(query.limit), cursor: query.cursor };
         const request = { maxWithdrawn: query.max_withdrawn, allowOlder: query.allow_older };
-        return reply(200, planBody(await planJob(services, path.job_id, caller.partnerName, page, request)));
+        const plan = await planJob(services, path.job_id, caller.partnerName, changeQuery(query), request);
+        return reply(200, planBody(plan));
       },
     },
 
     revertRun: {
-      check: checkProductCursor,
+      check({ query }) {
+        parseProductPosition(query.cursor);
+      },
       async handle({ path: { job_id: id }, query, headers, caller, key, requestId, isAborted, reply }) {
         const asked = {
           id,

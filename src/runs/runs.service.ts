@@ -7,16 +7,17 @@ import {
   rawFileRemoved,
   runCancelled,
   unavailable,
-  invalidCursor,
   invalidShape,
 } from '../base/errors';
-import type { ChangePosition, ProductChange } from './etl/list-changes';
+import type { ProductChange } from './etl/list-changes';
 import type { RowIssueCount } from '../feed-format/rows/row-issues';
 import type { RunCounters } from './etl/run-result';
 import { formatId, parseId } from '../base/ids';
+import { formatChangePosition, parseChangePosition } from './jobs/change-cursors';
 import { followRun, type JobChanges } from './jobs/job-changes';
 import type { JobRunRow, RequestedRun } from './jobs/job-runs.repository';
-import { endText, findJob, hasEnded, parsePosition } from './jobs/jobs.service';
+import { endText, findJob, hasEnded } from './jobs/jobs.service';
+import type { ChangeQuery } from './jobs/run-changes.service';
 import type { KeyInUse, PartnerScope } from '../base/caller';
 import { requestRun } from './queue/run-requests.repository';
 import {
@@ -138,7 +139,6 @@ export interface JobPlan {
 
 /**
  * Plans a run of a validation job (dry run).
- * @param page - `limit` changes after `cursor`, the `nextCursor` of the previous page
  * @param request - permissions of the run
  * @throws job_not_found, not_a_validation_job, raw_file_removed, invalid_cursor, validation_error, unavailable
  */
@@ -146,12 +146,12 @@ export async function planJob(
   { db, worker }: Pick<RunServices, 'db' | 'worker'>,
   id: string,
   scope: PartnerScope,
-  page: { limit: number; cursor?: string },
+  { cursor, ...query }: ChangeQuery,
   request: RunRequest,
 ): Promise<JobPlan> {
-  const position = parseChangePosition(page.cursor);
+  const position = parseChangePosition(cursor, query.sort);
   const target = await getPermittedTarget(db, id, scope, request);
-  const plan = await worker.plan(target, { ...position, limit: page.limit });
+  const plan = await worker.plan(target, { ...query, ...position });
   return {
     jobId: formatId('JV', target.jobId),
     feedId: target.feedId,
@@ -162,20 +162,6 @@ export async function planJob(
     changes: plan.changes,
     withheldLines: plan.withheldLines,
     newerFeedId: plan.newerFeedId === undefined ? undefined : formatId('FD', plan.newerFeedId),
-    nextCursor: plan.next && formatChangePosition(plan.next),
+    nextCursor: plan.next && formatChangePosition(plan.next, query.sort),
   };
-}
-
-/** `12` is after row 12, `12-PR00003` after the withdrawal of that product. */
-function formatChangePosition({ afterRow, afterProduct }: ChangePosition): string {
-  return afterProduct === undefined ? String(afterRow) : `${afterRow}-${formatId('PR', afterProduct)}`;
-}
-
-/** Parses a cursor of a plan. @throws invalid_cursor */
-export function parseChangePosition(cursor: unknown): ChangePosition {
-  const [, row, product] = (typeof cursor === 'string' && /^(\d{1,9})-(PR\d+)$/.exec(cursor)) || [];
-  if (row === undefined) return { afterRow: parsePosition(cursor) };
-  const afterProduct = parseId('PR', product!);
-  if (afterProduct === undefined) throw invalidCursor();
-  return { afterRow: Number(row), afterProduct };
 }

@@ -399,6 +399,7 @@ export const replays: Record<string, Replay> = {
     const { jobId } = await api.uploadFeed(unclosed);
     return api.post(`/jobs/${jobId}/plan`);
   },
+  'planJob 200 updates': ({ api }) => api.post('/jobs/JV00002/plan?sort_by=price_change&action=update&limit=1'),
   'planJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/plan'),
   'planJob 400 invalid_cursor': ({ api }) => api.post('/jobs/JV00001/plan?cursor=x'),
   'planJob 404 example': ({ api }) => api.post('/jobs/JV00099/plan'),
@@ -713,6 +714,8 @@ export const replays: Record<string, Replay> = {
   'getSalesOverTime 422 invalid_currency': ({ api }) => api.get('/analytics/sales-over-time?currency=eur'),
   'getRevenueShare 200 example': ({ api }) => api.get('/analytics/revenue-share'),
   'getRevenueShare 422 example': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
+  'getSkippedRows 200 example': ({ api }) => api.get('/analytics/skipped-rows'),
+  'getSkippedRows 422 invalid_date': ({ api }) => api.get('/analytics/skipped-rows?from=2026-02-30'),
 
   ...webhookReplays,
   'listWebhooks 200 healthy': ({ api }) => api.get('/webhooks'),

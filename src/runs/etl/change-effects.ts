@@ -1,8 +1,7 @@
 import { queryRows, type Database } from '../../base/db/database';
-import { productLayout, productsFor } from '../../base/db/layout/product-layout';
-import { boundedPageSql, type Found } from '../../base/db/page';
+import { productLayout } from '../../base/db/layout/product-layout';
 import { raw, sql, type Sql } from '../../base/db/sql';
-import { productColumns, type ProductColumn } from '../../feed-format/columns';
+import { productColumns } from '../../feed-format/columns';
 
 /*
  * A change of a catalog in the history: each product that it wrote, before the change, after it, and now. Lists of a run's changes
@@ -17,10 +16,10 @@ export interface RunChange {
 }
 
 /** Fields that can change; the sku stays. */
-const fields = productColumns.filter((column) => column !== 'sku');
+export const changingFields = productColumns.filter((column) => column !== 'sku');
 
 /** Columns that a revert restores, and that show whether a product differs from the change's result. */
-const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at', ...fields] as const;
+const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at', ...changingFields] as const;
 
 /** Versions of the products of a page that the change ended, and versions that a later change ended. */
 const versionedSql = ({ partnerId, runId }: RunChange, afterProduct: number, limit: number) => sql`
@@ -40,13 +39,14 @@ const insertedSql = ({ partnerId, feedId, runId }: RunChange, afterProduct: numb
   where partner_id = ${partnerId} and feed_id = ${feedId} and run_id = ${runId} and product_id > ${afterProduct}`;
 
 /** The condition that restricts a statement to these products. */
-const isNamed = (productIds: readonly string[]) => sql`product_id = any (cast(${productIds} as bigint[]))`;
+export const isNamed = (productIds: readonly string[]) =>
+  sql`product_id = any (cast(${productIds} as bigint[]))`;
 
-type State = 'before' | 'after' | 'now' | 'target';
+export type EffectTime = 'before' | 'after' | 'now' | 'target';
 
 /** The value of a column: after the change, or after a revert. */
-function valueOf(state: State, column: string): string {
-  switch (state) {
+export function valueOf(time: EffectTime, column: string): string {
+  switch (time) {
     case 'after':
       return `case when after.product_id is null then now.${column} else after.${column} end`;
     case 'target': {
@@ -55,14 +55,14 @@ function valueOf(state: State, column: string): string {
       return `case when before.product_id is null then ${inserted} else before.${column} end`;
     }
     default:
-      return `${state}.${column}`;
+      return `${time}.${column}`;
   }
 }
 
-const rowOf = (state: State, columns: readonly string[]) =>
-  `(${columns.map((column) => valueOf(state, column)).join(', ')})`;
+const rowOf = (time: EffectTime, columns: readonly string[]) =>
+  `(${columns.map((column) => valueOf(time, column)).join(', ')})`;
 
-const isDistinct = (one: State, other: State, columns: readonly string[]) =>
+export const isDistinct = (one: EffectTime, other: EffectTime, columns: readonly string[]) =>
   raw(`(${rowOf(one, columns)} is distinct from ${rowOf(other, columns)})`);
 
 /**
@@ -73,7 +73,12 @@ const isDistinct = (one: State, other: State, columns: readonly string[]) =>
  * @param now - the products of the partner, or the named ones
  * @param named - restricts the versions to the same products
  */
-const effectsSql = ({ partnerId, feedId, runId }: RunChange, columns: string, now: Sql, named: Sql) => sql`
+export const effectsSql = (
+  { partnerId, feedId, runId }: RunChange,
+  columns: string,
+  now: Sql,
+  named: Sql,
+) => sql`
   select now.product_id, now.sku, ${raw(columns)},
     before.product_id is null as is_new,
     ${isDistinct('target', 'now', writtenColumns)} as is_needed,
@@ -96,26 +101,35 @@ const lookUpsMax = 50_000;
 /**
  * Builds a query of the effects of a revert: the restored values, withdrawals, and whether the product needs the revert
  * (`is_needed`) and is as the change left it (`not is_changed_since`), in its row version `seen_version`.
- * @param of - `to write`: reads the working copy, if there is one, with the versions of its rows
  */
-export async function revertEffects(
+export function revertEffects(db: Database, change: RunChange, use: EffectUse): Promise<Sql> {
+  const columns = writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`);
+  const shown = `now.partner_id, now.seen_version, now.withdrawn_at is not null as was_withdrawn, ${columns.join(', ')}`;
+  return allEffects(db, change, shown, use);
+}
+
+/** `to write`: the query reads the working copy, if there is one, with the versions of its rows. */
+type EffectUse = 'to read' | 'to write';
+
+/** Builds a query of all effects of a change with `columns`. */
+export async function allEffects(
   db: Database,
   change: RunChange,
-  of: 'to write' | 'to count',
+  columns: string,
+  use: EffectUse = 'to read',
 ): Promise<Sql> {
   const { partnerId } = change;
   const productIds = await listTouched(db, change, 0, lookUpsMax + 1);
   const isFew = productIds.length <= lookUpsMax;
   const named = isFew ? isNamed(productIds) : raw('true');
-  const columns = writtenColumns.map((column) => `${valueOf('target', column)} as ${column}`);
-  const version = raw(of === 'to write' ? 'xmin' : 'null');
+  const version = raw(use === 'to write' ? 'xmin' : 'null');
   const effects = effectsSql(
     change,
-    `now.partner_id, now.seen_version, now.withdrawn_at is not null as was_withdrawn, ${columns.join(', ')}`,
+    columns,
     sql`select *, ${version} as seen_version from products where partner_id = ${partnerId} and ${named}`,
     named,
   );
-  if (of === 'to write') return effects;
+  if (use === 'to write') return effects;
   const { table, readBefore } = await productLayout(db);
   const written = sql`
     select * from ${table} as stored where partner_id = ${partnerId} and ${isFew ? named : isWritten(change)}`;
@@ -135,114 +149,8 @@ function isWritten({ partnerId, feedId, runId }: RunChange): Sql {
 export const assignmentsSql = (from: string) =>
   raw(writtenColumns.map((column) => `${column} = ${from}.${column}`).join(', '));
 
-/** Value of a field; a price is a decimal text. */
-export type FieldValue = string | null;
-
-/** A product with its values before and after, in the history or in a revert. */
-export interface ProductEffect {
-  productId: number;
-  sku: string;
-  isNew: boolean;
-  /** The fields that differ. */
-  changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
-  before: EffectState;
-  after: EffectState;
-}
-
-interface EffectState {
-  /** Null for a new product. */
-  feedId: number | null;
-  withdrawnAt: Date | null;
-}
-
-/** A page of effects: at most `limit` after a product. */
-export interface EffectPage {
-  afterProduct: number;
-  limit: number;
-}
-
-/** A page of effects on these products; one more product shows whether there are further ones. */
-interface KnownEffectPage {
-  productIds: readonly string[];
-  limit: number;
-}
-
-/** Lists of effects: changes of the run; changes of a revert; and changes that a revert would overwrite. */
-const lists = {
-  done: { before: 'before', after: 'after', where: 'is_new or is_different' },
-  reverted: { before: 'now', after: 'target', where: 'is_needed and not is_changed_since' },
-  conflicts: { before: 'now', after: 'target', where: 'is_needed and is_changed_since' },
-} as const satisfies Record<string, { before: State; after: State; where: string }>;
-
-type EffectRow = Record<string, FieldValue> & {
-  product_id: number;
-  sku: string;
-  is_new: boolean;
-  before_feed_id: number | null;
-  after_feed_id: number;
-  before_withdrawn_at: Date | null;
-  after_withdrawn_at: Date | null;
-};
-
-/** The values that a list shows, and whether they differ. */
-function shownColumns({ before, after }: (typeof lists)[keyof typeof lists]): string {
-  const shown = (state: State, column: string) =>
-    column === 'price' ? `cast(trim_scale(${valueOf(state, column)}) as text)` : valueOf(state, column);
-  const columns = [...fields, 'feed_id', 'withdrawn_at'].flatMap((column) => [
-    `${shown(before, column)} as before_${column}`,
-    `${shown(after, column)} as after_${column}`,
-  ]);
-  const isDifferent = `${isDistinct(before, after, fields).sql}
-    or (${valueOf(before, 'withdrawn_at')} is null) <> (${valueOf(after, 'withdrawn_at')} is null) as is_different`;
-  return [...columns, isDifferent].join(', ');
-}
-
-/** Maximum number of products that one statement examines for a page. */
-const partMax = 10_000;
-
-/** Lists effects by product number. A page has at least one, unless there are none. @returns whether there are more */
-export async function listEffects(
-  db: Database,
-  list: keyof typeof lists,
-  change: RunChange,
-  page: EffectPage | KnownEffectPage,
-): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
-  if ('productIds' in page) return readEffects(db, list, change, page);
-  // One more effect shows whether there are further ones.
-  const wanted = page.limit + 1;
-  const effects: ProductEffect[] = [];
-  for (let after = page.afterProduct, size = wanted; ; size = Math.min(4 * size, partMax)) {
-    const productIds = await listTouched(db, change, after, size);
-    const read = await readEffects(db, list, change, { productIds, limit: wanted - effects.length });
-    effects.push(...read.effects);
-    if (read.hasMore || effects.length === wanted)
-      return { effects: effects.slice(0, page.limit), hasMore: true };
-    if (productIds.length < size) return { effects, hasMore: false };
-    after = Number(productIds.at(-1));
-  }
-}
-
-/** Reads the effects on known products. */
-async function readEffects(
-  db: Database,
-  list: keyof typeof lists,
-  change: RunChange,
-  { productIds, limit }: KnownEffectPage,
-): Promise<{ effects: ProductEffect[]; hasMore: boolean }> {
-  const named = isNamed(productIds);
-  const products = await productsFor(db, change.partnerId, named);
-  const now = sql`
-    select * from ${products.as('products')} where partner_id = ${change.partnerId} and ${named}`;
-  const statement = sql`
-    select * from (${effectsSql(change, shownColumns(lists[list]), now, named)}) as effect
-    where ${raw(lists[list].where)} order by product_id limit ${raw(limit + 1)}`;
-  const rows = await queryRows<Found<EffectRow>>(db, boundedPageSql(statement, limit));
-  const effects = rows.map((row) => toEffect(row, list === 'done' && row.is_new));
-  return { effects, hasMore: rows.length > 0 && rows[0]!.found > rows.length };
-}
-
 /** Lists the first products after a number that the change wrote. Shards have no versions: these are read separately. */
-async function listTouched(
+export async function listTouched(
   db: Database,
   change: RunChange,
   afterProduct: number,
@@ -263,19 +171,6 @@ async function listTouched(
     .sort((one, other) => one - other)
     .slice(0, limit)
     .map(String);
-}
-
-function toEffect(row: EffectRow, isNew: boolean): ProductEffect {
-  return {
-    productId: row.product_id,
-    sku: row.sku,
-    isNew,
-    changes: fields
-      .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
-      .filter(({ before, after }) => before !== after),
-    before: { feedId: row.before_feed_id, withdrawnAt: row.before_withdrawn_at },
-    after: { feedId: row.after_feed_id, withdrawnAt: row.after_withdrawn_at },
-  };
 }
 
 /** A change of a run with its history; null: the run has changed nothing. */

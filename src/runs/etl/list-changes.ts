@@ -1,25 +1,24 @@
 import type { Knex } from 'knex';
 import { queryRows } from '../../base/db/database';
+import { boundedPageSql, type Found } from '../../base/db/page';
 import { sql } from '../../base/db/sql';
 import { productColumns, type ProductColumn } from '../../feed-format/columns';
-import { mergeSql } from './load';
+import type { ChangeSize } from './change-order';
+import { mergeSql, type ChangePosition, type ListedChanges } from './load';
 import type { StagedFeed } from './staging';
 
 /** Value of a product's field; a price is a decimal text. */
 type FieldValue = string | null;
 
-/** Position in the list of changes: after a row of the file, or after a withdrawn product. */
-export interface ChangePosition {
-  afterRow: number;
-  /** Absent before the first withdrawal. */
-  afterProduct?: number;
-}
-
 /** A change that `compareProducts` stored. */
 export type ProductChange = {
   sku: string;
+  /** The name after the change. */
+  product_name: string;
   /** Fields with another value; of a new product, all fields with a value. */
   changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
+  /** See `priceChangeSql`. */
+  price_change_percent?: number;
 } & (
   | { action: 'insert' | 'update' | 'restore'; row: number; line: number }
   | { action: 'withdraw'; row: null; line: null }
@@ -32,55 +31,78 @@ interface ChangePage {
 }
 
 /**
- * Lists the changes after a position: in the order of the file, then withdrawals by product number.
+ * Lists the changes after a position, in the order of the file or by the change of price; then withdrawals, by product number.
  *
  * A page has at least one change, and at most `limit` changes or a size (see `boundedPageSql`).
  */
 export async function listChanges(
   trx: Knex.Transaction,
   feed: StagedFeed,
-  { limit, ...position }: ChangePosition & { limit: number },
+  listed: ListedChanges,
   withdrawn: number,
 ): Promise<ChangePage> {
+  const { limit, action, size, afterRow, afterProduct } = listed;
   const rows =
-    position.afterProduct === undefined
-      ? await queryRows<ChangeRow>(trx, mergeSql(feed).list(position.afterRow, limit))
+    afterProduct === undefined && action !== 'withdraw'
+      ? await queryRows<Found<ChangeRow>>(trx, mergeSql(feed).list(listed))
       : [];
   const changes = rows.map(toChange);
-  const afterRow = rows.at(-1)?.row ?? position.afterRow;
-  if (rows.length > 0 && rows[0]!.found > rows.length) return { changes, next: { afterRow } };
-  if (withdrawn === 0 || limit === 0) return { changes };
+  const last = rows.at(-1);
+  const position = last ? { size: last.size, afterRow: last.row } : { size, afterRow };
+  if (last && last.found > rows.length) return { changes, next: position };
+  if (withdrawn === 0 || limit === 0 || (action ?? 'withdraw') !== 'withdraw') return { changes };
 
+  const start = afterProduct ?? 0;
   const rest = limit - changes.length;
-  const afterProduct = position.afterProduct ?? 0;
-  const found = await queryRows<{ product_id: number; sku: string }>(
-    trx,
-    sql`select product_id, sku from feed_withdrawals where product_id > ${afterProduct} order by product_id limit ${rest + 1}`,
-  );
-  const page = found.slice(0, rest);
-  const next = { afterRow, afterProduct: page.at(-1)?.product_id ?? afterProduct };
+  if (rest === 0) return { changes, next: { ...position, afterProduct: start } };
+  const { found, withdrawals } = await listWithdrawals(trx, start, rest);
+  const next = { ...position, afterProduct: withdrawals.at(-1)?.product_id ?? start };
   return {
     changes: [
       ...changes,
-      ...page.map(({ sku }): ProductChange => ({
+      ...withdrawals.map(({ sku, product_name }): ProductChange => ({
         row: null,
         line: null,
         sku,
+        product_name,
         action: 'withdraw',
         changes: [],
       })),
     ],
-    ...(found.length > page.length && { next }),
+    ...(found > withdrawals.length && { next }),
   };
+}
+
+interface Withdrawal {
+  product_id: number;
+  sku: string;
+  product_name: string;
+}
+
+/** Lists withdrawals by product number. @returns the first of the `found` ones, of which there is one more than the page has room for */
+async function listWithdrawals(
+  trx: Knex.Transaction,
+  afterProduct: number,
+  limit: number,
+): Promise<{ found: number; withdrawals: Withdrawal[] }> {
+  const statement = sql`
+    select product_id, sku, (
+      select product_name from products
+      where (products.partner_id, products.sku, products.product_id)
+        = (feed_withdrawals.partner_id, feed_withdrawals.sku, feed_withdrawals.product_id)
+    ) as product_name
+    from feed_withdrawals where product_id > ${afterProduct} order by product_id limit ${limit + 1}`;
+  const withdrawals = await queryRows<Found<Withdrawal>>(trx, boundedPageSql(statement, limit));
+  return { found: withdrawals[0]?.found ?? 0, withdrawals };
 }
 
 type ChangeRow = {
   row: number;
   line: number;
   sku: string;
-  is_new: boolean;
-  is_restored: boolean;
-  found: number;
+  action: 'insert' | 'update' | 'restore';
+  price_change: string | null;
+  size: ChangeSize;
 } & Record<string, FieldValue>;
 
 function toChange(row: ChangeRow): ProductChange {
@@ -88,10 +110,12 @@ function toChange(row: ChangeRow): ProductChange {
     row: row.row,
     line: row.line,
     sku: row.sku,
-    action: row.is_new ? 'insert' : row.is_restored ? 'restore' : 'update',
+    product_name: row.after_product_name!,
+    action: row.action,
     changes: productColumns
       .filter((field) => field !== 'sku')
       .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
       .filter(({ before, after }) => before !== after),
+    ...(row.price_change !== null && { price_change_percent: Number(row.price_change) }),
   };
 }

@@ -4,6 +4,15 @@ import { boundedPageSql } from '../../base/db/page';
 import { listOf, raw, sql, type Sql } from '../../base/db/sql';
 import { productColumns, type ProductColumn } from '../../feed-format/columns';
 import type { CatalogChange } from '../../catalog/changes/catalog-changes';
+import {
+  followsSql,
+  hasActionSql,
+  priceChangeSql,
+  sizeSql,
+  type ChangeAction,
+  type ChangeSize,
+  type ChangeSort,
+} from './change-order';
 import { priceJumpSql } from './price-jumps';
 import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
@@ -19,6 +28,27 @@ import { copyStagedProducts } from './working-products';
  */
 const lookUpsMax = 50_000;
 
+/** Position in the list of changes: after a row of the file, or after a withdrawn product. */
+export interface ChangePosition {
+  /** Size of the change of price of that row. */
+  size: ChangeSize;
+  afterRow: number;
+  /** Absent before the first withdrawal. */
+  afterProduct?: number;
+}
+
+/** The changes of a list, and the beginning of a page. */
+export interface ListedChanges extends ChangePosition {
+  limit: number;
+  sort: ChangeSort;
+  /** Absent: all. */
+  action?: ChangeAction;
+}
+
+const actionSql = raw(
+  "case when product_id is null then 'insert' when is_restored then 'restore' else 'update' end",
+);
+
 const keptSql = (field: ProductColumn) => raw(`'${keptValue(field)}'`);
 
 /**
@@ -26,7 +56,7 @@ const keptSql = (field: ProductColumn) => raw(`'${keptValue(field)}'`);
  * - `compare` stores which staged rows are new (without product id), differ, or have a withdrawn product, which is restored. Its
  * rows are narrow: an unchanged feed costs only this join.
  * - `update` and `insert` apply these changes; new products get their ids in the order of the file.
- * - `list` lists them instead.
+ * - `list` lists them instead: compared for a plan, they have their changes of prices.
  * No plan depends on statistics of the partner, which may be absent after a large load: PostgreSQL would then
  * read all products of the partner for each row. Therefore:
  * - `compare` forces its plan. Look-ups: only the index by partner and sku has the order that a row of the subquery needs, as
@@ -63,12 +93,16 @@ export function mergeSql({
     keptColumns.has(field) ? sql`nullif(${raw(field)}, ${keptSql(field)})` : raw(field);
   const shown = (field: ProductColumn, value: Sql) =>
     field === 'price' ? sql`trim_scale(${value})::text` : value;
+  const pricesOf = (value: (field: ProductColumn) => Sql) => ({
+    price: value('price'),
+    currency: value('currency'),
+  });
   const list = (map: (field: ProductColumn) => Sql) => listOf(fields.map(map));
   const names = raw(fields.join(', '));
   const differs = sql`(${list(stored)}) is distinct from (${list(incoming)})`;
   return {
     /** A utility statement takes no parameters. Collections contain letters, digits and hyphens only. */
-    compare: (stagedRows: number) => {
+    compare: (stagedRows: number, isWritten: boolean) => {
       const looksUp = stagedRows <= lookUpsMax;
       const partner = raw(partnerId);
       return sql`
@@ -78,6 +112,7 @@ export function mergeSql({
         products.withdrawn_at is not null as is_restored,
         products.product_id is not null and products.withdrawn_at is null and not ${differs} as is_moved,
         ${priceJumpSql(incoming('price'), incoming('currency'))} as is_price_jump
+        ${isWritten ? raw('') : sql`, ${priceChangeSql(pricesOf(stored), pricesOf(incoming))} as price_change`}
       from feed_rows
       left join ${
         looksUp
@@ -119,20 +154,24 @@ export function mergeSql({
       where line in (select line from feed_changes where product_id is null)
       order by line
     `,
-    list: (afterRow: number, limit: number) =>
+    list: ({ size, afterRow, limit, sort, action }: ListedChanges) =>
       boundedPageSql(
         sql`with changed as materialized (
-          select feed_rows.*, feed_changes.partner_id, feed_changes.product_id, is_restored
-          from feed_changes join feed_rows using (line)
-          where not is_moved and row_number > ${afterRow}
-          order by row_number
+          select feed_rows.*, changes.partner_id, changes.product_id, action, price_change, size
+          from (
+            select *, ${actionSql} as action, ${sizeSql(sort, raw('price_change'))} as size
+            from feed_changes where not is_moved
+          ) as changes join feed_rows using (line)
+          where ${followsSql(raw('size'), raw('row_number'), { size, place: afterRow })}
+            and ${hasActionSql(action)}
+          order by size desc, row_number
           limit ${limit} + 1
         )
-        select row_number as row, line, feed_rows.sku, feed_rows.product_id is null as is_new, is_restored,
+        select row_number as row, line, feed_rows.sku, action, price_change, cast(size as text) as size,
           ${list((field) => sql`${shown(field, stored(field))} as ${raw(`before_${field}`)}, ${shown(field, incoming(field))} as ${raw(`after_${field}`)}`)}
         from changed as feed_rows left join products
           on (products.partner_id, products.sku, products.product_id) = (feed_rows.partner_id, feed_rows.sku, feed_rows.product_id)
-        order by row_number`,
+        order by feed_rows.size desc, row_number`,
         limit,
       ),
   };
@@ -148,7 +187,7 @@ const countSql = sql`
 
 /**
  * Compares the staged rows with the products, and replaces the stored changes.
- * @param isWritten - whether the changes may be applied
+ * @param isWritten - whether the changes may be applied; else they are compared to be listed
  * @returns the counters of the run
  */
 export async function compareProducts(
@@ -197,7 +236,7 @@ async function storeChanges(
   const withdraws = feed.mode === 'replace' && stats.unreadable === 0;
   await copyStagedProducts(trx, feed, withdraws, isWritten);
   await queryRows(trx, sql`drop table if exists pg_temp.feed_changes; analyze feed_rows (line, sku)`);
-  await queryRows(trx, mergeSql(feed).compare(stats.copied));
+  await queryRows(trx, mergeSql(feed).compare(stats.copied, isWritten));
   if (feed.mode === 'update') await rejectUnknownRows(trx, feed, stats);
   else if (feed.keptColumns.has('product_name')) await rejectUnnamedRows(trx, feed, stats);
   type Counts = Omit<ChangeCounts, 'withdrawn'> & { price_changes: number; price_jumps: number };

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { queryRows, queryRowsWithin } from '../../base/db/database';
 import { raw, sql, type Sql } from '../../base/db/sql';
-import { revertEffects, type EffectPage, type RunChange } from './change-effects';
+import { revertEffects, type RunChange } from './change-effects';
 import { etlWorkMemMegabytes } from './staging';
 
 /** Numbers of products that a revert would change, leave, or overwrite. */
@@ -36,27 +36,32 @@ interface FirstProducts {
   conflictIds: string[];
 }
 
-/** Timeout of the statement, longer than for requests: it takes some 3 s for a million changes, and the revert more. */
-const countMilliseconds = 60_000;
+/** Timeout of a statement over all products of a change, longer than for requests: some 3 s for a million, a revert more. */
+export const wholeReadMilliseconds = 60_000;
+
+/** Raises the limits of a transaction for such statements. */
+export async function allowWholeRead(trx: Knex.Transaction): Promise<void> {
+  await queryRows(
+    trx,
+    sql`set local statement_timeout = ${raw(wholeReadMilliseconds)}; set local work_mem = '${raw(etlWorkMemMegabytes)}MB'`,
+  );
+}
 
 /** Counts the effects of a revert now, and finds the products of a page and the first conflicts. */
 export async function countRevert(
   trx: Knex.Transaction,
   change: RunChange,
-  page: EffectPage & { conflictsMax: number },
+  page: { afterProduct: number; limit: number; conflictsMax: number },
 ): Promise<{ counts: RevertCounts } & FirstProducts> {
-  await queryRows(
-    trx,
-    sql`set local statement_timeout = ${raw(countMilliseconds)}; set local work_mem = '${raw(etlWorkMemMegabytes)}MB'`,
-  );
-  const effects = await revertEffects(trx, change, 'to count');
+  await allowWholeRead(trx);
+  const effects = await revertEffects(trx, change, 'to read');
   const isAfter = sql`is_done and product_id > ${page.afterProduct}`;
   const statement = revertCountsSql(
     sql`(${effects}) as reverted`,
     sql`, ${firstSql(isAfter, page.limit + 1)} as "revertedIds",
     ${firstSql(raw('is_needed and is_changed_since'), page.conflictsMax)} as "conflictIds"`,
   );
-  const [found] = await queryRowsWithin<RevertCounts & FirstProducts>(trx, countMilliseconds, statement);
+  const [found] = await queryRowsWithin<RevertCounts & FirstProducts>(trx, wholeReadMilliseconds, statement);
   const { revertedIds, conflictIds, ...counts } = found!;
   return { counts, revertedIds, conflictIds };
 }

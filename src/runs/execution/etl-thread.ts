@@ -12,7 +12,8 @@ import { reserveJob, type Claim } from '../queue/claims.repository';
 import { failReservedRun } from '../queue/recovery';
 import { ConcurrencyLimit } from '../../base/concurrency/concurrency-limit';
 import { FeedFailure, failedCounters } from '../etl/run-result';
-import type { FeedPlan, PlanPage, PlanTarget } from './plan-feed';
+import type { ListedChanges } from '../etl/load';
+import type { FeedPlan, PlanTarget } from './plan-feed';
 import { type RejectsRequest, concurrentRejectsMax } from './rejects';
 import type { RunReport } from './run-feed';
 import type { PlanTask, TaskOutcome, RunTask, WorkerSettings } from './etl-worker';
@@ -33,7 +34,7 @@ export interface EtlThread {
   /** Runs a job. If the thread crashes, its runs and plans are repeated one by one, each in its own thread. */
   run(claim: Claim): Promise<RunReport>;
   /** @throws FeedFailure; unavailable */
-  plan(target: PlanTarget, page: PlanPage): Promise<FeedPlan>;
+  plan(target: PlanTarget, page: ListedChanges): Promise<FeedPlan>;
   /** Sends the rejects of a run through `port`. @throws FeedFailure; unavailable, also when the thread crashes */
   sendRejects(request: RejectsRequest, port: MessagePort): Promise<void>;
   /** Returns the use of the thread's connection pool. */

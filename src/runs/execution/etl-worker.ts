@@ -7,7 +7,8 @@ import { createLog } from '../../base/log';
 import type { Claim } from '../queue/claims.repository';
 import { openObjectStore, type StoreConfig } from '../../base/storage/open-store';
 import { FeedFailure } from '../etl/run-result';
-import { planFeed, type FeedPlan, type PlanPage, type PlanTarget } from './plan-feed';
+import type { ListedChanges } from '../etl/load';
+import { planFeed, type FeedPlan, type PlanTarget } from './plan-feed';
 import { streamRejects, type RejectsRequest, concurrentRejectsMax } from './rejects';
 import type { RunContext } from './load-feed';
 import { runFeed, type RunReport } from './run-feed';
@@ -62,7 +63,7 @@ export async function run({ claim, claimed }: RunTask): Promise<RunReport> {
 
 export interface PlanTask {
   target: PlanTarget;
-  page: PlanPage;
+  page: ListedChanges;
 }
 
 /** Plans a job; a task of the ETL thread. */

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { beginTransaction } from '../../base/db/transaction';
-import { listChanges, type ChangePosition, type ProductChange } from '../etl/list-changes';
-import { compareProducts } from '../etl/load';
+import { listChanges, type ProductChange } from '../etl/list-changes';
+import { compareProducts, type ChangePosition, type ListedChanges } from '../etl/load';
 import { rejectSupersededRows } from '../etl/repeated-skus';
 import type { RowIssueCount } from '../../feed-format/rows/row-issues';
 import {
@@ -20,11 +20,6 @@ import { PartnerDigests } from '../etl/unchanged/partner-digests';
 import { getFeedToRun } from '../queue/claims.repository';
 import { checkLimits, type RunContext } from './load-feed';
 import type { RunTarget } from '../queue/run-target.repository';
-
-/** Page of the changes of a plan: at most `limit` after a position, fewer when they are long. */
-export interface PlanPage extends ChangePosition {
-  limit: number;
-}
 
 /** The job to plan, with the permissions of the run. */
 export type PlanTarget = Pick<RunTarget, 'jobId' | 'maxWithdrawn' | 'allowOlder'>;
@@ -51,7 +46,7 @@ export interface FeedPlan {
  */
 export async function planFeed(
   target: PlanTarget,
-  page: PlanPage,
+  page: ListedChanges,
   { db, objectStore }: RunContext,
 ): Promise<FeedPlan> {
   // Digests and products must come from the same snapshot: no lock prevents their change.
@@ -66,7 +61,7 @@ export async function planFeed(
 async function planWithin(
   trx: Knex.Transaction,
   { jobId, maxWithdrawn, allowOlder = false }: PlanTarget,
-  page: PlanPage,
+  page: ListedChanges,
   objectStore: RunContext['objectStore'],
 ): Promise<FeedPlan> {
   const stats = new RunStats(false);

@@ -8,7 +8,8 @@ import { inTransaction } from '../../base/db/transaction';
 import type { RequestedRun } from '../jobs/job-runs.repository';
 import { jobAlreadyRunning, jobAlreadyQueued } from '../../base/errors';
 import type { EtlThread } from './etl-thread';
-import type { FeedPlan, PlanPage } from './plan-feed';
+import type { ListedChanges } from '../etl/load';
+import type { FeedPlan } from './plan-feed';
 import type { RejectsRequest } from './rejects';
 import type { RunOutcome, RunReport } from './run-feed';
 import { receiveFrom } from './thread-stream';
@@ -66,7 +67,7 @@ export interface RunWorker {
    */
   run(target: WorkerTarget, untilClaimed: (signal: AbortSignal) => Promise<void>): Promise<RunOutcome>;
   /** Plans a run. @throws FeedFailure; unavailable */
-  plan(target: RunTarget, page: PlanPage): Promise<FeedPlan>;
+  plan(target: RunTarget, page: ListedChanges): Promise<FeedPlan>;
   /** Opens the rejects of a run. @throws FeedFailure; unavailable */
   rejects(request: RejectsRequest): Promise<Readable>;
   /** Polls the queue at once. */

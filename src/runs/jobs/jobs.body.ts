@@ -1,5 +1,5 @@
 import type { components } from '../../../generated/openapi';
-import type { FieldValue, ProductEffect } from '../etl/change-effects';
+import type { FieldValue, ProductEffect } from '../etl/list-effects';
 import { summaryText, type RunCounters } from '../etl/run-result';
 import { formatId } from '../../base/ids';
 import type { JobRunRow, RunRow } from './job-runs.repository';
@@ -95,15 +95,11 @@ export function changeBody(effect: ProductEffect): components['schemas']['Produc
     row: null,
     line: null,
     sku: effect.sku,
-    action: actionOf(effect),
+    product_name: effect.productName,
+    action: effect.action,
     changes: effect.changes,
+    price_change_percent: effect.priceChange === null ? undefined : Number(effect.priceChange),
   };
-}
-
-function actionOf({ isNew, before, after }: ProductEffect): components['schemas']['ChangeAction'] {
-  if (isNew) return 'insert';
-  if (before.withdrawnAt === null && after.withdrawnAt !== null) return 'withdraw';
-  return before.withdrawnAt !== null && after.withdrawnAt === null ? 'restore' : 'update';
 }
 
 /** Maps a run of the kind `revert` to its representation. */

@@ -7,12 +7,14 @@ import { entityTagOf, hasCopy } from '../../http/reply/caching';
 import { parsePrefer } from '../../http/contract/prefer';
 import type { Caller } from '../../base/caller';
 import { toListBody } from '../../base/pagination';
+import type { ChangeAction, ChangeSort } from '../etl/change-order';
 import { followJob, jobWaitLimits, type JobChanges } from './job-changes';
 import { jobEvents, type JobState } from './job-events';
 import { listJobRuns } from './job-runs.service';
 import { jobBody, runBody, runChangesBody } from './jobs.body';
 import { getJob, hasEnded, listJobIssues, parsePosition, type Job } from './jobs.service';
-import { listRunChanges, parseProductPosition } from './run-changes.service';
+import { parseEffectPosition } from './change-cursors';
+import { listRunChanges, type ChangeQuery } from './run-changes.service';
 
 export function jobOperations(
   db: Database,
@@ -81,11 +83,12 @@ export function jobOperations(
     },
 
     listRunChanges: {
-      check: checkProductCursor,
+      check({ query }) {
+        parseEffectPosition(query.cursor, sortOf(query));
+      },
       async handle({ path, query, caller, reply }) {
         const asked = { id: path.job_id, run: query.run, scope: caller.partnerName };
-        const page = { limit: defaulted(query.limit), cursor: query.cursor };
-        const { run, effects, nextCursor } = await listRunChanges(db, asked, page);
+        const { run, effects, nextCursor } = await listRunChanges(db, asked, changeQuery(query));
         return reply(200, runChangesBody(run, effects, nextCursor));
       },
     },
@@ -119,7 +122,19 @@ const checkCursor = ({ query }: RawRequest) => {
   if (query.cursor !== undefined) parsePosition(query.cursor);
 };
 
-/** Rejects a cursor that is not a product id with 400. */
-export const checkProductCursor = ({ query }: RawRequest) => {
-  parseProductPosition(query.cursor);
-};
+/** Returns the order of changes that a request names. */
+export const sortOf = (query: { sort_by?: unknown }): ChangeSort =>
+  query.sort_by === 'price_change' ? 'price_change' : 'usual';
+
+/** Returns which changes a request lists. */
+export const changeQuery = (query: {
+  limit?: number;
+  sort_by?: unknown;
+  action?: ChangeAction;
+  cursor?: string;
+}): ChangeQuery => ({
+  limit: defaulted(query.limit),
+  sort: sortOf(query),
+  action: query.action,
+  cursor: query.cursor,
+});

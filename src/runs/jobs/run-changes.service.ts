@@ -1,8 +1,11 @@
 import type { Database } from '../../base/db/database';
-import { findRunChange, listEffects, type EffectPage, type ProductEffect } from '../etl/change-effects';
-import { invalidCursor, jobToRunNotFound, runHistoryNotKept, runNotFound } from '../../base/errors';
-import { formatId, parseId } from '../../base/ids';
+import { findRunChange } from '../etl/change-effects';
+import type { ChangeAction, ChangeSort } from '../etl/change-order';
+import { listEffects, type ProductEffect } from '../etl/list-effects';
+import { jobToRunNotFound, runHistoryNotKept, runNotFound } from '../../base/errors';
+import { parseId } from '../../base/ids';
 import type { PartnerScope } from '../../base/caller';
+import { formatEffectPosition, parseEffectPosition } from './change-cursors';
 import { findRun, type JobRunRow } from './job-runs.repository';
 import { findJob } from './jobs.service';
 
@@ -22,8 +25,18 @@ export async function getRun(db: Database, { id, run, scope }: AskedRun): Promis
   return found;
 }
 
-export const hasChanges = ({ inserted, updated, withdrawn }: JobRunRow) =>
-  inserted! + updated! + (withdrawn ?? 0) > 0;
+export const hasChanges = (run: JobRunRow) => countOf(run) > 0;
+
+/** Returns how many changes of a run have the action. Restored products are among the updated ones. */
+function countOf({ inserted, updated, restored, withdrawn }: JobRunRow, action?: ChangeAction): number {
+  const counts = {
+    insert: inserted!,
+    update: updated! - (restored ?? 0),
+    restore: restored ?? 0,
+    withdraw: withdrawn ?? 0,
+  };
+  return action === undefined ? inserted! + updated! + counts.withdraw : counts[action];
+}
 
 interface RunChangePage {
   run: JobRunRow;
@@ -32,35 +45,33 @@ interface RunChangePage {
   nextCursor?: string;
 }
 
+/** Which changes to list, and in which order. */
+export interface ChangeQuery {
+  limit: number;
+  sort: ChangeSort;
+  /** Absent: all. */
+  action?: ChangeAction;
+  /** The `nextCursor` of the previous page with the same order. */
+  cursor?: string;
+}
+
 /**
- * Lists the changes of a run by product number; none for a run that failed or has not ended.
+ * Lists the changes of a run; none for a run that failed or has not ended.
  * @throws job_not_found, run_not_found, history_not_kept, invalid_cursor
  */
 export async function listRunChanges(
   db: Database,
   asked: AskedRun,
-  { limit, cursor }: { limit: number; cursor?: string },
+  { cursor, ...query }: ChangeQuery,
 ): Promise<RunChangePage> {
-  const page = { limit, afterProduct: parseProductPosition(cursor) };
+  const page = { ...query, ...parseEffectPosition(cursor, query.sort) };
   const run = await getRun(db, asked);
   if (run.status !== 'completed') return { run, effects: [] };
   const kept = await findRunChange(db, { jobId: run.job_id, run: run.run }, hasChanges(run));
   if (kept === 'not kept') throw runHistoryNotKept(asked.id, asked.run);
-  if (!kept.change) return { run, effects: [] };
-  const { effects, hasMore } = await listEffects(db, 'done', kept.change, page);
-  return { run, effects, nextCursor: nextPosition(effects, hasMore) };
-}
-
-/** Returns the cursor after the last effect, if there are more. */
-export function nextPosition(effects: ProductEffect[], hasMore: boolean): string | undefined {
+  if (!kept.change || countOf(run, query.action) === 0) return { run, effects: [] };
+  const { effects, hasMore } = await listEffects(db, kept.change, page);
   const last = effects.at(-1);
-  return hasMore && last ? formatId('PR', last.productId) : undefined;
-}
-
-/** Parses a cursor to a product number; 0 is before the first. @throws invalid_cursor */
-export function parseProductPosition(cursor: unknown): EffectPage['afterProduct'] {
-  if (cursor === undefined) return 0;
-  const productId = typeof cursor === 'string' ? parseId('PR', cursor) : undefined;
-  if (productId === undefined) throw invalidCursor();
-  return productId;
+  const next = last && { size: last.size, afterProduct: last.productId };
+  return { run, effects, nextCursor: hasMore && next ? formatEffectPosition(next, query.sort) : undefined };
 }

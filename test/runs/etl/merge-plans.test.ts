@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { firstSize } from '../../../src/runs/etl/change-order';
 import { listChanges } from '../../../src/runs/etl/list-changes';
 import { applyChanges } from '../../../src/runs/etl/apply-changes';
 import { raw } from '../../../src/base/db/sql';
@@ -98,13 +99,15 @@ describe.each<Sizes & { readAtMost: { compare: number; update: number } }>([
         };
         const both = Math.min(sizes.products, sizes.staged);
 
-        const counters = await compareProducts(trx, feed, stats);
+        const counters = await compareProducts(trx, feed, stats, false);
         expect(counters).toMatchObject({ updated: both, inserted: sizes.staged - both });
         expect(await readSince()).toBeLessThanOrEqual(readAtMost.compare);
 
-        const { changes } = await listChanges(trx, feed, { afterRow: 0, limit: 5 }, 0);
-        expect(changes).toHaveLength(5);
-        expect(await readSince()).toBeLessThanOrEqual(100);
+        for (const sort of ['usual', 'price_change'] as const) {
+          const start = { sort, size: firstSize(sort), afterRow: 0, limit: 5 };
+          expect((await listChanges(trx, feed, start, 0)).changes).toHaveLength(5);
+          expect(await readSince()).toBeLessThanOrEqual(100);
+        }
 
         const change = await beginRunChange(trx, feed.partnerId);
         await lockProducts(trx, [raw('feed_changes')], 0, new AbortController().signal);

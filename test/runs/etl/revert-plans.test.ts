@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
-import { findRunChange, listEffects } from '../../../src/runs/etl/change-effects';
+import { findRunChange } from '../../../src/runs/etl/change-effects';
+import { listKnownEffects } from '../../../src/runs/etl/list-effects';
 import { countRevert } from '../../../src/runs/etl/revert-counts';
 import { listRunChanges } from '../../../src/runs/jobs/run-changes.service';
 import { RunStats } from '../../../src/runs/etl/run-stats';
@@ -68,12 +69,14 @@ describe.each(tables)('of tables that $state', ({ state, prepareSql }) => {
       await readLittle();
 
       const asked = { productIds: revertedIds, limit: 1_000 };
-      expect((await listEffects(trx, 'reverted', kept.change, asked)).effects).toHaveLength(1_000);
+      expect((await listKnownEffects(trx, 'reverted', kept.change, asked)).effects).toHaveLength(1_000);
       await readLittle();
 
-      const done = await listRunChanges(trx, { id, run: 1, scope: null }, { limit: 1_000 });
-      expect(done.effects).toHaveLength(1_000);
-      await readLittle();
+      for (const sort of ['usual', 'price_change'] as const) {
+        const done = await listRunChanges(trx, { id, run: 1, scope: null }, { limit: 1_000, sort });
+        expect(done.effects).toHaveLength(1_000);
+        await readLittle();
+      }
 
       const { partnerId } = kept.change;
       await trx('runs').insert({
