@@ -3,7 +3,7 @@ import { queryRows } from '../../base/db/database';
 import { boundedPageSql, type Found } from '../../base/db/page';
 import { sql } from '../../base/db/sql';
 import { productColumns, type ProductColumn } from '../../feed-format/columns';
-import type { ChangeSize } from './change-order';
+import { noSize, type ChangeSize } from './change-order';
 import { mergeSql, type ChangePosition, type ListedChanges } from './load';
 import type { StagedFeed } from './staging';
 
@@ -54,9 +54,9 @@ export async function listChanges(
 
   const start = afterProduct ?? 0;
   const rest = limit - changes.length;
-  if (rest === 0) return { changes, next: { ...position, afterProduct: start } };
+  const next = { size: noSize, afterRow: position.afterRow, afterProduct: start };
+  if (rest === 0) return { changes, next };
   const { found, withdrawals } = await listWithdrawals(trx, start, rest);
-  const next = { ...position, afterProduct: withdrawals.at(-1)?.product_id ?? start };
   return {
     changes: [
       ...changes,
@@ -69,7 +69,7 @@ export async function listChanges(
         changes: [],
       })),
     ],
-    ...(found > withdrawals.length && { next }),
+    ...(found > withdrawals.length && { next: { ...next, afterProduct: withdrawals.at(-1)!.product_id } }),
   };
 }
 

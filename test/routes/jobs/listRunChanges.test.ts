@@ -45,12 +45,14 @@ describe('GET /jobs/{job_id}/changes', () => {
             ...base,
             product_id: first.product_id,
             sku: 'B',
+            product_name: 'Lamp',
             changes: [{ field: 'product_name', before: null, after: 'Lamp' }],
           },
           {
             ...base,
             product_id: second.product_id,
             sku: 'A',
+            product_name: 'Tent',
             changes: [
               { field: 'product_name', before: null, after: 'Tent' },
               { field: 'price', before: null, after: '5.5' },
@@ -70,8 +72,13 @@ describe('GET /jobs/{job_id}/changes', () => {
         replace,
       );
       const expected = [
-        { sku: 'A', action: 'update', changes: [{ field: 'price', before: '5', after: '6' }] },
-        { sku: 'B', action: 'withdraw', changes: [] },
+        {
+          sku: 'A',
+          action: 'update',
+          changes: [{ field: 'price', before: '5', after: '6' }],
+          price_change_percent: 20,
+        },
+        { sku: 'B', product_name: 'Lamp', action: 'withdraw', changes: [] },
         { sku: 'C', action: 'restore', changes: [{ field: 'price', before: '1', after: '3' }] },
         {
           sku: 'E',
@@ -181,6 +188,20 @@ describe('GET /jobs/{job_id}/changes', () => {
     }
   });
 
+  it('400: rejects a cursor of another order', async () => {
+    const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\nB,Lamp,6\n`, 'Orders');
+    const cursors = ['', 'price_change'].map(async (sort) => {
+      const { body } = await changes(jobId, `?run=1&limit=1&sort_by=${sort}`);
+      return body.next_cursor as string;
+    });
+
+    const [usual, sized] = await Promise.all(cursors);
+    for (const query of [`cursor=${sized}`, `sort_by=price_change&cursor=${usual}`]) {
+      const { status, body } = await changes(jobId, `?run=1&${query}`);
+      expect([status, body]).toEqual([400, { detail: 'Invalid cursor value.' }]);
+    }
+  });
+
   describe('404', () => {
     it('does not find a job of another partner, or a submission job with runs', async () => {
       const { jobId, submissionJobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, 'Mine');
@@ -233,6 +254,18 @@ describe('GET /jobs/{job_id}/changes', () => {
       expect([status, body]).toEqual(gone(jobId));
       await beginHistoryAt(service, new Date().toISOString());
     });
+  });
+
+  it('422: rejects an unknown order or action', async () => {
+    const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, 'Unknown');
+
+    for (const [name, value] of [
+      ['sort_by', 'sku'],
+      ['action', 'move'],
+    ]) {
+      const { status, body } = await changes(jobId, `?run=1&${name}=${value}`);
+      expect([status, body]).toMatchObject([422, { detail: [{ type: 'enum', loc: ['query', name] }] }]);
+    }
   });
 
   it('422: rejects a missing or wrong run number', async () => {

@@ -72,6 +72,7 @@ describe('POST /jobs/{job_id}/plan', () => {
             row: 1,
             line: 3,
             sku: 'MAT-1',
+            product_name: 'Sleeping\nmat',
             action: 'insert',
             changes: [
               { field: 'product_name', before: null, after: 'Sleeping\nmat' },
@@ -82,7 +83,9 @@ describe('POST /jobs/{job_id}/plan', () => {
             row: 4,
             line: 7,
             sku: 'TENT-2',
+            product_name: 'Tent 2',
             action: 'update',
+            price_change_percent: -5.27,
             changes: [
               { field: 'product_name', before: 'Tent', after: 'Tent 2' },
               { field: 'brand', before: 'Acme', after: null },
@@ -93,6 +96,7 @@ describe('POST /jobs/{job_id}/plan', () => {
             row: 5,
             line: 8,
             sku: 'ROPE',
+            product_name: 'Rope',
             action: 'update',
             // Without the price: the feed has no such column.
             changes: [{ field: 'currency', before: 'EUR', after: 'USD' }],
