@@ -399,7 +399,8 @@ export const replays: Record<string, Replay> = {
     const { jobId } = await api.uploadFeed(unclosed);
     return api.post(`/jobs/${jobId}/plan`);
   },
-  'planJob 200 updates': ({ api }) => api.post('/jobs/JV00002/plan?sort_by=price_change&action=update&limit=1'),
+  'planJob 200 updates': ({ api }) =>
+    api.post('/jobs/JV00002/plan?sort_by=price_change&action=update&limit=1'),
   'planJob 400 submission_job': ({ api }) => api.post('/jobs/JS00001/plan'),
   'planJob 400 invalid_cursor': ({ api }) => api.post('/jobs/JV00001/plan?cursor=x'),
   'planJob 404 example': ({ api }) => api.post('/jobs/JV00099/plan'),
