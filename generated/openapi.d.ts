@@ -935,7 +935,8 @@ export interface paths {
          *     direction, and products without a value come last in both directions. Fields without a value are omitted.
          *
          *     `cursor` without `sort_by` continues the default order after that product, without gaps or repeats. With
-         *     `sort_by=product_id` a cursor is a position: the product need not exist. With any other `sort_by` it is 400.
+         *     `sort_by=product_id` a cursor is a position: the product need not exist. With any other `sort_by` it is 400, and
+         *     `next_cursor` says only that more products match.
          *
          *     With `as_of`, the page shows the catalog of one partner at that time, by product number ascending:
          *     `partner_name` is required unless the key is limited to a partner, `cursor` is a position, and `q` and other
@@ -1126,7 +1127,7 @@ export interface paths {
         /**
          * List orders
          * @description Orders with their items, newest first. A page ends earlier at 1 MiB, with at least one order: continue while
-         *     there is a `next_cursor`.
+         *     there is a `next_cursor`. `from` is inclusive, `to` exclusive, so that two adjoining ranges have no order in common.
          */
         get: operations["listOrders"];
         put?: never;
@@ -1206,7 +1207,7 @@ export interface paths {
         /**
          * Get sales by partner
          * @description Units and sales of orders, per `partner_name` of the order, by total sales descending, ties by partner name. Without
-         *     `currency`, amounts in different currencies are added without conversion.
+         *     `currency`, amounts in different currencies are added without conversion. `from` is inclusive, `to` exclusive.
          */
         get: operations["getSalesByPartner"];
         put?: never;
@@ -1227,7 +1228,8 @@ export interface paths {
         /**
          * Get sales over time
          * @description Units and sales of orders, per UTC day or month of the order, in chronological order. Periods without orders are
-         *     omitted. Without `currency`, amounts in different currencies are added without conversion.
+         *     omitted. Without `currency`, amounts in different currencies are added without conversion. `from` is inclusive, `to`
+         *     exclusive: a month that they cut has the orders of its other days.
          */
         get: operations["getSalesOverTime"];
         put?: never;
@@ -1248,9 +1250,34 @@ export interface paths {
         /**
          * Get the revenue share of each partner
          * @description Revenue of orders, per `partner_name` of the order, and its share of the total in percent, by revenue descending, ties by
-         *     partner name. Without `currency`, amounts in different currencies are added without conversion.
+         *     partner name. Without `currency`, amounts in different currencies are added without conversion. `from` is inclusive,
+         *     `to` exclusive.
          */
         get: operations["getRevenueShare"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/analytics/sales-by-product": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get sales by product
+         * @description The products with the highest sales: units and sales of orders, per `partner_name` of the order, product and currency, by
+         *     total sales descending, ties by product, partner and currency. Amounts in different currencies are compared by number:
+         *     use `currency`. Sku and name are the current ones of the catalog, of withdrawn products too.
+         *
+         *     `from` is inclusive, `to` exclusive. Without them, all orders count.
+         */
+        get: operations["getSalesByProduct"];
         put?: never;
         post?: never;
         delete?: never;
@@ -4597,6 +4624,52 @@ export interface components {
             units_sold: number;
             total_sales: components["schemas"]["DecimalAmount"];
         };
+        /** @description Units and sales per product. */
+        SalesByProduct: {
+            /**
+             * @description Kind of the analytics, always `sales_by_product`.
+             * @example sales_by_product
+             * @enum {string}
+             */
+            analytics_type: "sales_by_product";
+            /** @description The products, by total sales, highest first. */
+            results: components["schemas"]["ProductSales"][];
+        };
+        /** @description Units and sales of one product in one currency, of the orders of one partner. */
+        ProductSales: {
+            /**
+             * @description The product.
+             * @example PR00001
+             */
+            product_id: string;
+            /**
+             * @description The partner of the orders, usually that of the product too.
+             * @example Acme Outdoor
+             */
+            partner_name: string;
+            /**
+             * @description The current sku; null if the catalog of the key does not have the product.
+             * @example TENT-2
+             */
+            sku: string | null;
+            /**
+             * @description The current name; null if the catalog of the key does not have the product.
+             * @example Two-person tent
+             */
+            product_name: string | null;
+            /**
+             * @description The currency of the orders.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * Format: int64
+             * @description The sum of the quantities.
+             * @example 3
+             */
+            units_sold: number;
+            total_sales: components["schemas"]["DecimalAmount"];
+        };
         /** @description Units and sales per period. */
         SalesOverTime: {
             /**
@@ -5655,6 +5728,22 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
+        /** @description The limit is out of range or not an integer, the range of days is wrong, or a filter contains a NUL character. */
+        InvalidOrderQuery: {
+            headers: {
+                "x-request-id": components["headers"]["RequestId"];
+                "x-error-code": "validation_error";
+                /**
+                 * @description Present if `handling=strict` was applied.
+                 * @example handling=strict
+                 */
+                "Preference-Applied"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ValidationErrorBody"];
+            };
+        };
         /** @description The limit is out of range or not an integer, `attention` or `sort_by` has an unknown value, or a filter contains a NUL character. */
         InvalidPartnerQuery: {
             headers: {
@@ -5687,8 +5776,8 @@ export interface components {
                 "application/json": components["schemas"]["ValidationErrorBody"];
             };
         };
-        /** @description The currency is not three capital letters. */
-        InvalidCurrency: {
+        /** @description The currency is not three capital letters, or the range of days is wrong. */
+        InvalidAnalyticsQuery: {
             headers: {
                 "x-request-id": components["headers"]["RequestId"];
                 "x-error-code": "validation_error";
@@ -5912,13 +6001,18 @@ export interface components {
          */
         ProductCursor: string;
         /**
-         * @description The first day, UTC. Empty counts as absent.
+         * @description Only orders of this partner.
+         * @example Acme Outdoor
+         */
+        PartnerOfOrders: components["schemas"]["FilterText"];
+        /**
+         * @description The first day, of UTC (YYYY-MM-DD). Empty counts as absent.
          * @example 2026-03-01
          */
         AnalyticsFrom: components["schemas"]["FilterDate"];
         /**
-         * @description The day after the last one, UTC. Empty counts as absent.
-         * @example 2026-04-01
+         * @description The day after the last one, of UTC (YYYY-MM-DD); later than `from`. Empty counts as absent.
+         * @example 2126-04-01
          */
         AnalyticsTo: components["schemas"]["FilterDate"];
         /**
@@ -9873,7 +9967,17 @@ export interface operations {
                  * @description Only orders of this partner.
                  * @example Acme Outdoor
                  */
-                partner_name?: components["schemas"]["FilterText"];
+                partner_name?: components["parameters"]["PartnerOfOrders"];
+                /**
+                 * @description The first day, of UTC (YYYY-MM-DD). Empty counts as absent.
+                 * @example 2026-03-01
+                 */
+                from?: components["parameters"]["AnalyticsFrom"];
+                /**
+                 * @description The day after the last one, of UTC (YYYY-MM-DD); later than `from`. Empty counts as absent.
+                 * @example 2126-04-01
+                 */
+                to?: components["parameters"]["AnalyticsTo"];
             };
             header?: {
                 /**
@@ -9937,7 +10041,7 @@ export interface operations {
             };
             400: components["responses"]["UnknownCursor"];
             401: components["responses"]["Unauthorized"];
-            422: components["responses"]["InvalidListQuery"];
+            422: components["responses"]["InvalidOrderQuery"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -10221,6 +10325,16 @@ export interface operations {
         parameters: {
             query?: {
                 /**
+                 * @description The first day, of UTC (YYYY-MM-DD). Empty counts as absent.
+                 * @example 2026-03-01
+                 */
+                from?: components["parameters"]["AnalyticsFrom"];
+                /**
+                 * @description The day after the last one, of UTC (YYYY-MM-DD); later than `from`. Empty counts as absent.
+                 * @example 2126-04-01
+                 */
+                to?: components["parameters"]["AnalyticsTo"];
+                /**
                  * @description Only orders in this currency, three capital letters. Empty counts as absent.
                  * @example EUR
                  */
@@ -10281,7 +10395,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            422: components["responses"]["InvalidCurrency"];
+            422: components["responses"]["InvalidAnalyticsQuery"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -10295,6 +10409,21 @@ export interface operations {
                  * @example daily
                  */
                 grain?: components["schemas"]["Grain"];
+                /**
+                 * @description Only orders of this partner.
+                 * @example Acme Outdoor
+                 */
+                partner_name?: components["parameters"]["PartnerOfOrders"];
+                /**
+                 * @description The first day, of UTC (YYYY-MM-DD). Empty counts as absent.
+                 * @example 2026-03-01
+                 */
+                from?: components["parameters"]["AnalyticsFrom"];
+                /**
+                 * @description The day after the last one, of UTC (YYYY-MM-DD); later than `from`. Empty counts as absent.
+                 * @example 2126-04-01
+                 */
+                to?: components["parameters"]["AnalyticsTo"];
                 /**
                  * @description Only orders in this currency, three capital letters. Empty counts as absent.
                  * @example EUR
@@ -10339,7 +10468,7 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            /** @description The grain or the currency is wrong. */
+            /** @description The grain, the currency or the range of days is wrong, or the partner name contains a NUL character. */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];
@@ -10363,6 +10492,16 @@ export interface operations {
     getRevenueShare: {
         parameters: {
             query?: {
+                /**
+                 * @description The first day, of UTC (YYYY-MM-DD). Empty counts as absent.
+                 * @example 2026-03-01
+                 */
+                from?: components["parameters"]["AnalyticsFrom"];
+                /**
+                 * @description The day after the last one, of UTC (YYYY-MM-DD); later than `from`. Empty counts as absent.
+                 * @example 2126-04-01
+                 */
+                to?: components["parameters"]["AnalyticsTo"];
                 /**
                  * @description Only orders in this currency, three capital letters. Empty counts as absent.
                  * @example EUR
@@ -10424,7 +10563,120 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            422: components["responses"]["InvalidCurrency"];
+            422: components["responses"]["InvalidAnalyticsQuery"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getSalesByProduct: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Only orders of this partner.
+                 * @example Acme Outdoor
+                 */
+                partner_name?: components["parameters"]["PartnerOfOrders"];
+                /**
+                 * @description The first day, of UTC (YYYY-MM-DD). Empty counts as absent.
+                 * @example 2026-03-01
+                 */
+                from?: components["parameters"]["AnalyticsFrom"];
+                /**
+                 * @description The day after the last one, of UTC (YYYY-MM-DD); later than `from`. Empty counts as absent.
+                 * @example 2126-04-01
+                 */
+                to?: components["parameters"]["AnalyticsTo"];
+                /**
+                 * @description Only orders in this currency, three capital letters. Empty counts as absent.
+                 * @example EUR
+                 */
+                currency?: components["parameters"]["Currency"];
+                /**
+                 * @description Maximum number of results.
+                 * @example 20
+                 */
+                limit?: number;
+            };
+            header?: {
+                /**
+                 * @description Maximum age of the data (RFC 9111, section 5.2.1), for services with a read replica, whose data can be some seconds old. `no-cache`: current data, your own writes included. `max-age=` and a number of seconds: data of at most this age. Other directives are ignored.
+                 * @example no-cache
+                 */
+                "Cache-Control"?: components["parameters"]["CacheControl"];
+                /**
+                 * @description `handling=strict`: a query parameter that the operation does not have is 422. Other preferences are ignored (RFC 7240).
+                 * @example handling=strict
+                 */
+                Prefer?: components["parameters"]["PreferHandling"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The figures; `results` is empty without orders. */
+            200: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    /**
+                     * @description The names of query parameters that the operation does not have and therefore ignored, percent-encoded and separated by commas and spaces; the first 10. Absent if there were none.
+                     * @example partnername, page%5Bsize%5D
+                     */
+                    "Ignored-Parameters"?: string;
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "analytics_type": "sales_by_product",
+                     *       "results": [
+                     *         {
+                     *           "product_id": "PR00001",
+                     *           "partner_name": "Acme Outdoor",
+                     *           "sku": "TENT-2",
+                     *           "product_name": "Two-person tent",
+                     *           "currency": "EUR",
+                     *           "units_sold": 2,
+                     *           "total_sales": "379.80"
+                     *         },
+                     *         {
+                     *           "product_id": "PR00002",
+                     *           "partner_name": "Acme Outdoor",
+                     *           "sku": "LAMP-1",
+                     *           "product_name": "Head lamp",
+                     *           "currency": "EUR",
+                     *           "units_sold": 1,
+                     *           "total_sales": "24.50"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SalesByProduct"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            /** @description The limit, the currency or the range of days is wrong, or the partner name contains a NUL character. */
+            422: {
+                headers: {
+                    "x-request-id": components["headers"]["RequestId"];
+                    "x-error-code": "validation_error";
+                    /**
+                     * @description Present if `handling=strict` was applied.
+                     * @example handling=strict
+                     */
+                    "Preference-Applied"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ValidationErrorBody"];
+                };
+            };
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -10434,13 +10686,13 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description The first day, UTC. Empty counts as absent.
+                 * @description The first day, of UTC (YYYY-MM-DD). Empty counts as absent.
                  * @example 2026-03-01
                  */
                 from?: components["parameters"]["AnalyticsFrom"];
                 /**
-                 * @description The day after the last one, UTC. Empty counts as absent.
-                 * @example 2026-04-01
+                 * @description The day after the last one, of UTC (YYYY-MM-DD); later than `from`. Empty counts as absent.
+                 * @example 2126-04-01
                  */
                 to?: components["parameters"]["AnalyticsTo"];
                 /**

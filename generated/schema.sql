@@ -1,4 +1,4 @@
--- Made from migrations/ (dcd678597e441efb) by "make generate". Do not edit.
+-- Made from migrations/ (a60dd79cf516177f) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -347,6 +347,37 @@ create table sales_by_partner_and_day (
   constraint sales_by_partner_and_day_pkey PRIMARY KEY (partner_name, sales_day, currency)
 );
 
+create table sales_by_product (
+  partner_name text collate "C" not null,
+  product_id bigint not null,
+  currency text collate "C" not null,
+  units_sold bigint not null,
+  total_sales numeric not null,
+  constraint sales_by_product_pkey PRIMARY KEY (partner_name, product_id, currency)
+);
+CREATE INDEX sales_by_product_highest ON public.sales_by_product USING btree (total_sales);
+
+create table sales_by_product_and_day (
+  partner_name text collate "C" not null,
+  product_id bigint not null,
+  currency text collate "C" not null,
+  sales_day date not null,
+  units_sold bigint not null,
+  total_sales numeric not null,
+  constraint sales_by_product_and_day_pkey PRIMARY KEY (partner_name, product_id, currency, sales_day)
+);
+
+create table sales_by_product_and_month (
+  partner_name text collate "C" not null,
+  product_id bigint not null,
+  currency text collate "C" not null,
+  sales_month date not null,
+  units_sold bigint not null,
+  total_sales numeric not null,
+  constraint sales_by_product_and_month_pkey PRIMARY KEY (partner_name, product_id, currency, sales_month)
+);
+CREATE INDEX sales_by_product_and_month_highest ON public.sales_by_product_and_month USING btree (sales_month, total_sales);
+
 create table sales_changes (
   partner_name text collate "C",
   sales_day date
@@ -357,6 +388,7 @@ create table sales_rollup (
   seen pg_snapshot not null,
   transaction_id xid8 not null,
   rolled_up_at timestamp with time zone not null,
+  product_transaction_id xid8,
   constraint sales_rollup_is_the_only_row_check CHECK (is_the_only_row),
   constraint sales_rollup_pkey PRIMARY KEY (is_the_only_row)
 );

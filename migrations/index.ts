@@ -47,6 +47,7 @@ import * as createFunctions from './20261127030000_create_functions';
 import * as keepRunsFromTheirRequest from './20261127040000_keep_runs_from_their_request';
 import * as nameWebhooks from './20261127050000_name_webhooks';
 import * as indexCompletedLoads from './20261128010000_index_completed_loads';
+import * as rollUpSalesOfProducts from './20261128020000_roll_up_sales_of_products';
 import type { FunctionDigests } from './create-functions';
 
 /** A version of the service: `info.version` of the document. */
@@ -133,4 +134,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261127040000_keep_runs_from_their_request': expand(keepRunsFromTheirRequest),
   '20261127050000_name_webhooks': expand(nameWebhooks),
   '20261128010000_index_completed_loads': expand(indexCompletedLoads),
+  '20261128020000_roll_up_sales_of_products': expand(rollUpSalesOfProducts),
 };

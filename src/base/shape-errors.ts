@@ -111,6 +111,7 @@ interface KeywordParams {
   type: string;
   limit: number;
   pattern: string;
+  format: string;
   allowedValues: unknown[];
 }
 
@@ -173,8 +174,9 @@ function describe(
         ctx: { pattern: params.pattern },
       };
     case 'format':
+      // Requests have no other formats.
       return params.format === 'date'
-        ? { type: 'date_parsing', msg: 'Input should be a valid date' }
+        ? { type: 'date_parsing', msg: 'Input should be a valid date in the format YYYY-MM-DD' }
         : { type: 'datetime_parsing', msg: 'Input should be a valid date-time' };
     case 'enum': {
       const expected = alternatives(params.allowedValues);

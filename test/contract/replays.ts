@@ -701,6 +701,8 @@ export const replays: Record<string, Replay> = {
   'listOrders 400 example': ({ api }) => api.get('/orders?cursor=x'),
   'listOrders 422 not_an_integer': ({ api }) => api.get('/orders?limit=ten'),
   'listOrders 422 too_large': ({ api }) => api.get('/orders?limit=101'),
+  'listOrders 422 not_a_date': ({ api }) => api.get('/orders?from=2026-02-30'),
+  'listOrders 422 reversed_range': ({ api }) => api.get('/orders?from=2026-03-01&to=2026-03-01'),
   'getOrder 200 example': ({ api }) => api.get('/orders/OR00001'),
   'getOrder 404 example': ({ api }) => api.get('/orders/OR00099'),
   'getOrderItemSource 200 example': ({ api }) => api.get('/orders/OR00001/items/OI00001/source'),
@@ -708,15 +710,32 @@ export const replays: Record<string, Replay> = {
   'getOrderItemSource 404 unknown_item': ({ api }) => api.get('/orders/OR00001/items/OI00099/source'),
 
   'getSalesByPartner 200 example': ({ api }) => api.get('/analytics/sales-by-partner'),
-  'getSalesByPartner 422 example': ({ api }) => api.get('/analytics/sales-by-partner?currency=eur'),
+  'getSalesByPartner 422 invalid_currency': ({ api }) => api.get('/analytics/sales-by-partner?currency=eur'),
+  'getSalesByPartner 422 not_a_date': ({ api }) => api.get('/analytics/sales-by-partner?from=2026-02-30'),
+  'getSalesByPartner 422 reversed_range': ({ api }) =>
+    api.get('/analytics/sales-by-partner?from=2026-03-01&to=2026-03-01'),
   'getSalesOverTime 200 daily': ({ api }) => api.get('/analytics/sales-over-time'),
   'getSalesOverTime 200 monthly': ({ api }) => api.get('/analytics/sales-over-time?grain=monthly'),
   'getSalesOverTime 422 invalid_grain': ({ api }) => api.get('/analytics/sales-over-time?grain=weekly'),
   'getSalesOverTime 422 invalid_currency': ({ api }) => api.get('/analytics/sales-over-time?currency=eur'),
+  'getSalesOverTime 422 not_a_date': ({ api }) => api.get('/analytics/sales-over-time?from=2026-02-30'),
+  'getSalesOverTime 422 reversed_range': ({ api }) =>
+    api.get('/analytics/sales-over-time?from=2026-03-01&to=2026-03-01'),
   'getRevenueShare 200 example': ({ api }) => api.get('/analytics/revenue-share'),
   'getRevenueShare 422 example': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
   'getSkippedRows 200 example': ({ api }) => api.get('/analytics/skipped-rows'),
   'getSkippedRows 422 invalid_date': ({ api }) => api.get('/analytics/skipped-rows?from=2026-02-30'),
+  'getRevenueShare 422 invalid_currency': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
+  'getRevenueShare 422 not_a_date': ({ api }) => api.get('/analytics/revenue-share?from=2026-02-30'),
+  'getRevenueShare 422 reversed_range': ({ api }) =>
+    api.get('/analytics/revenue-share?from=2026-03-01&to=2026-03-01'),
+  'getSalesByProduct 200 example': ({ api }) =>
+    api.get('/analytics/sales-by-product?partner_name=Acme%20Outdoor'),
+  'getSalesByProduct 422 too_large': ({ api }) => api.get('/analytics/sales-by-product?limit=201'),
+  'getSalesByProduct 422 invalid_currency': ({ api }) => api.get('/analytics/sales-by-product?currency=eur'),
+  'getSalesByProduct 422 not_a_date': ({ api }) => api.get('/analytics/sales-by-product?from=2026-02-30'),
+  'getSalesByProduct 422 reversed_range': ({ api }) =>
+    api.get('/analytics/sales-by-product?from=2026-03-01&to=2026-03-01'),
 
   ...webhookReplays,
   'listWebhooks 200 healthy': ({ api }) => api.get('/webhooks'),

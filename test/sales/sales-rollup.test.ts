@@ -4,6 +4,7 @@ import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
 import { getWatermark, linesAfterWatermark } from '../../src/sales/analytics/sales-watermark';
 import { queryRows, type Database } from '../../src/base/db/database';
 import { sql } from '../../src/base/db/sql';
+import type { DayRange } from '../../src/sales/day-range';
 import { inSnapshot } from '../../src/base/db/transaction';
 import { casesFor } from '../support/fuzz';
 import { createTestDatabase } from '../support/databases';
@@ -23,8 +24,13 @@ async function removeSales(): Promise<void> {
   for (const table of ['order_items', 'orders', ...salesTables]) await db(table).delete();
 }
 
-async function expectExact(): Promise<void> {
-  const { served, direct } = await figuresOfOneMoment(db, [null, ...partners], [undefined, ...currencies]);
+async function expectExact(ranges?: DayRange[]): Promise<void> {
+  const { served, direct } = await figuresOfOneMoment(
+    db,
+    [null, ...partners],
+    [undefined, ...currencies],
+    ranges,
+  );
   expect(served).toEqual(direct);
 }
 
@@ -46,21 +52,40 @@ const saleArbitrary: fc.Arbitrary<Sale> = fc.record({
     fc.record({
       price: fc.integer({ min: 0, max: 99_999_999 }).map((price) => (price / 10_000).toFixed(4)),
       quantity: fc.integer({ min: 1, max: 1_000_000 }),
+      product: fc.integer({ min: 1, max: 6 }),
     }),
     { minLength: 1, maxLength: 3 },
   ),
 });
 
-it('figures equal the sum of all order items, for any position of the watermark', async () => {
+/** A day around the sales, which are within 70 days of the end of a year, or now. */
+const dayArbitrary = fc
+  .integer({ min: -75, max: 75 })
+  .map((days) => new Date(Date.UTC(2026, 0, 1 + days)).toISOString().slice(0, 10));
+
+const rangeArbitrary: fc.Arbitrary<DayRange> = fc.oneof(
+  fc.record({ from: dayArbitrary }),
+  fc.record({ to: dayArbitrary }),
+  fc.uniqueArray(dayArbitrary, { minLength: 2, maxLength: 2 }).map((days) => {
+    const [from, to] = days.sort();
+    return { from, to };
+  }),
+);
+
+it('figures of all days and of ranges equal the sum of all order items, for any position of the watermark', async () => {
   await fc.assert(
-    fc.asyncProperty(fc.array(fc.oneof(saleArbitrary, fc.constant('roll up'))), async (steps) => {
-      await removeSales();
-      for (const step of steps) {
-        if (typeof step === 'string') await rollUpSales(db);
-        else await sell(db, step);
-      }
-      await expectExact();
-    }),
+    fc.asyncProperty(
+      fc.array(fc.oneof(saleArbitrary, fc.constant('roll up'))),
+      rangeArbitrary,
+      async (steps, range) => {
+        await removeSales();
+        for (const step of steps) {
+          if (typeof step === 'string') await rollUpSales(db);
+          else await sell(db, step);
+        }
+        await expectExact([{}, range]);
+      },
+    ),
     casesFor('sums of sales', 6),
   );
 });
@@ -263,6 +288,31 @@ describe('a roll-up', () => {
     expect((await rollUpSales(db)).wrote).toBe(false);
 
     expect(await db('sales_rollup').first('*')).toEqual(before);
+  });
+});
+
+describe('sums by product of a database that release 1.2.0 has used', () => {
+  /** What the statement of a roll-up of 1.2.0 writes beside its sums. */
+  const rollUpWithoutProducts = () =>
+    db.raw('update sales_rollup set seen = pg_current_snapshot(), transaction_id = pg_current_xact_id()');
+
+  it('are behind until the next roll-up has rebuilt them; the others stay in use', async () => {
+    await sell(db);
+    await rollUpSales(db);
+    await sell(db);
+    await rollUpWithoutProducts();
+    await db('sales_by_partner').update({ units_sold: 6, total_sales: '6.030' });
+    await db('sales_by_day').update({ units_sold: 6, total_sales: '6.030' });
+    await db('sales_by_partner_and_day').update({ units_sold: 6, total_sales: '6.030' });
+    const watermark = () => inSnapshot(db, getWatermark);
+
+    expect(await watermark()).toMatchObject({ hasSums: true, hasProductSums: false });
+    expect(await countAfterWatermark()).toBe(0);
+    await expectExact();
+
+    expect((await rollUpSales(db)).wrote).toBe(true);
+    expect(await watermark()).toMatchObject({ hasSums: true, hasProductSums: true });
+    await expectExact();
   });
 });
 

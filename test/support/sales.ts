@@ -4,8 +4,11 @@ import {
   salesByPartner,
   salesOverTime,
   type Grain,
-  type SalesFilter,
 } from '../../src/sales/analytics/analytics.repository';
+import type { SalesFilter } from '../../src/sales/analytics/sales-filter';
+import { salesByProduct } from '../../src/sales/analytics/product-sales.repository';
+import { sumKeys } from '../../src/sales/analytics/sales-sums';
+import type { DayRange } from '../../src/sales/day-range';
 import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
 import type { Database } from '../../src/base/db/database';
 import { inSnapshot } from '../../src/base/db/transaction';
@@ -26,7 +29,7 @@ export interface SalesService extends TestService {
   clear(): Promise<void>;
 }
 
-export const salesTables = ['sales_by_partner', 'sales_by_day', 'sales_by_partner_and_day', 'sales_changes'];
+export const salesTables = [...Object.keys(sumKeys), 'sales_changes'];
 
 export async function startSalesService(): Promise<SalesService> {
   const service = await startTestService();
@@ -103,7 +106,8 @@ export interface Sale {
   partner: string;
   currency: string;
   minutes: number | null;
-  lines: { price: string; quantity: number }[];
+  /** `product`: its number, 1 by default. */
+  lines: { price: string; quantity: number; product?: number }[];
 }
 
 export const aSale: Sale = {
@@ -120,7 +124,8 @@ export async function sell(
 ): Promise<number> {
   const { rows } = await connection.raw<{ rows: [{ order_id: number }] }>(
     `with line as (
-       select * from unnest(cast(:prices as numeric[]), cast(:quantities as integer[])) as line (price, quantity)
+       select * from unnest(cast(:prices as numeric[]), cast(:quantities as integer[]), cast(:products as bigint[]))
+         as line (price, quantity, product)
      ), sold as (
        insert into orders (partner_name, currency, total_amount, created_at)
        select :partner, :currency, sum(price * quantity),
@@ -128,7 +133,7 @@ export async function sell(
        returning order_id
      ), item as (
        insert into order_items (order_id, product_id, sku, product_name, quantity, unit_price, line_total)
-       select order_id, 1, 'TENT-2', 'Tent', quantity, price, price * quantity from sold cross join line
+       select order_id, product, 'TENT-2', 'Tent', quantity, price, price * quantity from sold cross join line
      )
      select order_id from sold`,
     {
@@ -137,6 +142,7 @@ export async function sell(
       minutes,
       prices: lines.map(({ price }) => price),
       quantities: lines.map(({ quantity }) => quantity),
+      products: lines.map(({ product = 1 }) => product),
     } as never,
   );
   return rows[0].order_id;
@@ -148,6 +154,8 @@ const lines = `
   from orders join order_items using (order_id)
   where (cast(:currency as text) is null or orders.currency = :currency)
     and (cast(:scope as text) is null or orders.partner_name = :scope)
+    and (cast(:from as text) is null or orders.created_at >= cast(:from || ' 00:00Z' as timestamptz))
+    and (cast(:to as text) is null or orders.created_at < cast(:to || ' 00:00Z' as timestamptz))
 `;
 
 const directSql = {
@@ -161,6 +169,11 @@ const directSql = {
     order by revenue desc, partner_name`,
   daily: overTime('YYYY-MM-DD'),
   monthly: overTime('YYYY-MM'),
+  byProduct: `
+    select product_id, partner_name, currency, cast(sum(quantity) as bigint) as units_sold,
+      cast(round(sum(line_total), 2) as text) as total_sales
+    ${lines} group by product_id, partner_name, currency
+    order by sum(line_total) desc, product_id, partner_name, currency`,
 };
 
 function overTime(format: string): string {
@@ -170,13 +183,22 @@ function overTime(format: string): string {
     ${lines} group by sales_period order by sales_period`;
 }
 
+type Nullable<T> = { [K in keyof T]: T[K] | null };
+
+/** A limit that leaves products out. */
+const fewProducts = 2;
+
 /** All figures, computed from each item of each order: the reference. */
-async function directFigures(trx: Knex, { scope, currency }: SalesFilter): Promise<Figures> {
+async function directFigures(
+  trx: Knex,
+  { scope, currency = null, from = null, to = null }: Nullable<SalesFilter>,
+): Promise<Figures> {
   const figures: Figures = {};
   for (const [name, sql] of Object.entries(directSql)) {
-    const { rows } = await trx.raw<{ rows: unknown[] }>(sql, { scope, currency: currency ?? null } as never);
+    const { rows } = await trx.raw<{ rows: unknown[] }>(sql, { scope, currency, from, to } as never);
     figures[name] = rows;
   }
+  figures.highestProducts = figures.byProduct!.slice(0, fewProducts);
   return figures;
 }
 
@@ -188,22 +210,27 @@ async function servedFigures(trx: Knex.Transaction, filter: SalesFilter): Promis
     share: await revenueShare(trx, filter),
     daily: await overTime('daily'),
     monthly: await overTime('monthly'),
+    byProduct: await salesByProduct(trx, filter, 10_000),
+    highestProducts: await salesByProduct(trx, filter, fewProducts),
   };
 }
 
-/** Both at one time, for every combination of the filters. They must be equal. */
+/** Both at one time, for every combination of the filters: all orders and a range of days by default. They must be equal. */
 export function figuresOfOneMoment(
   db: Database,
   scopes: readonly (string | null)[],
   currencies: readonly (string | undefined)[],
+  ranges: readonly DayRange[] = [{}, { from: '2025-12-10', to: '2026-02-03' }],
 ): Promise<{ served: Figures[]; direct: Figures[] }> {
   return inSnapshot(db, async (trx) => {
     const served: Figures[] = [];
     const direct: Figures[] = [];
     for (const scope of scopes) {
       for (const currency of currencies) {
-        served.push(await servedFigures(trx, { scope, currency }));
-        direct.push(await directFigures(trx, { scope, currency }));
+        for (const range of ranges) {
+          served.push(await servedFigures(trx, { scope, currency, ...range }));
+          direct.push(await directFigures(trx, { scope, currency, ...range }));
+        }
       }
     }
     return { served, direct };

@@ -63,7 +63,8 @@ function sumsGoneWrong(table: string, key: string): string {
   const expected = `
     select ${key}, sum(quantity) as units_sold, sum(line_total) as total_sales
     from (
-      select *, cast(created_at at time zone 'UTC' as date) as sales_day
+      select *, cast(created_at at time zone 'UTC' as date) as sales_day,
+        cast(date_trunc('month', created_at at time zone 'UTC') as date) as sales_month
       from sales_rollup join orders on pg_visible_in_snapshot(orders.transaction_id, seen) join order_items using (order_id)
     ) as line
     group by ${key}`;
@@ -96,6 +97,18 @@ const questions = {
   'a sum of a partner and a day that is not that of the orders in it': sumsGoneWrong(
     'sales_by_partner_and_day',
     'partner_name, sales_day, currency',
+  ),
+  'a sum of a product that is not that of the orders in it': sumsGoneWrong(
+    'sales_by_product',
+    'partner_name, product_id, currency',
+  ),
+  'a sum of a product and a month that is not that of the orders in it': sumsGoneWrong(
+    'sales_by_product_and_month',
+    'partner_name, product_id, currency, sales_month',
+  ),
+  'a sum of a product and a day that is not that of the orders in it': sumsGoneWrong(
+    'sales_by_product_and_day',
+    'partner_name, product_id, currency, sales_day',
   ),
   'numbers of a partner that are not what there is': `
     select partner_name, counted.*, actual.*

@@ -94,9 +94,10 @@ export interface RawRequest {
   caller: Caller;
 }
 
-/** The input of a rule: path parameters and JSON body as sent. */
+/** The input of a rule: path parameters, query values and JSON body as sent. */
 export interface RuledRequest {
   path: Record<string, string>;
+  query: Record<string, unknown>;
   body: unknown;
 }
 

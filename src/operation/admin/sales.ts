@@ -3,6 +3,7 @@ import { rebuildSales } from '../../sales/analytics/sales-rollup';
 import { enableSalesTriggers, listDisabledTriggers } from '../../sales/analytics/sales-triggers';
 import { verifySales, type SalesDifference } from '../../sales/analytics/sales-verification';
 import type { Database } from '../../base/db/database';
+import { formatId } from '../../base/ids';
 import { withDatabase } from './context';
 import { printLine, printNote, printTable } from './output';
 
@@ -49,12 +50,22 @@ async function rebuild(db: Database): Promise<void> {
 function printDifferences(differences: SalesDifference[]): void {
   if (differences.length === 0) return;
   printTable([
-    ['PARTNER', 'DAY', 'CURRENCY', 'UNITS SHOWN', 'UNITS ORDERED', 'SALES SHOWN', 'SALES ORDERED'],
+    [
+      'PARTNER',
+      'PRODUCT',
+      'PERIOD',
+      'CURRENCY',
+      'UNITS SHOWN',
+      'UNITS ORDERED',
+      'SALES SHOWN',
+      'SALES ORDERED',
+    ],
     ...differences
       .slice(0, printedDifferencesMax)
       .map((difference) => [
         difference.partner_name ?? '(all)',
-        difference.sales_day ?? '(all)',
+        difference.product_id === null ? '(all)' : formatId('PR', difference.product_id),
+        difference.sales_period ?? '(all)',
         difference.currency,
         String(difference.counted_units ?? 0),
         String(difference.actual_units ?? 0),

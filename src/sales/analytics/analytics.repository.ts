@@ -1,7 +1,16 @@
 import type { Knex } from 'knex';
 import { queryRows } from '../../base/db/database';
-import { raw, sql, type Sql } from '../../base/db/sql';
-import type { PartnerScope } from '../../base/caller';
+import { allOf, raw, sql, type Sql } from '../../base/db/sql';
+import { dayIn } from '../day-range';
+import {
+  isCountedDay,
+  isCountedOrder,
+  isInCurrency,
+  isOfOnePartner,
+  isOfPartner,
+  isOfRange,
+  type SalesFilter,
+} from './sales-filter';
 import {
   getWatermark,
   linesAfterWatermark,
@@ -32,16 +41,10 @@ interface PartnerRevenueRow {
   revenue_pct: string;
 }
 
-export interface SalesFilter {
-  scope: PartnerScope;
-  /** Absent: all currencies. */
-  currency?: string;
-}
-
 interface Source {
   sums: Sql;
-  /** Whether the sums are by partner. */
-  hasPartners: boolean;
+  /** The condition on the sums. */
+  isCounted: Sql;
   key: Sql;
   /** The expression of `key` for an order. */
   value: Sql;
@@ -51,23 +54,17 @@ interface Source {
  * Sales by key: the sums, orders after the watermark, and corrections of changed days. Orders are summed per source:
  * PostgreSQL can parallelize that as long as there are no sums.
  */
-function salesFrom(
-  { sums, hasPartners, key, value }: Source,
-  watermark: Watermark,
-  { scope, ...filter }: SalesFilter,
-): Sql {
-  const currency = filter.currency ?? null;
-  const inCurrency = sql`and (cast(${currency} as text) is null or currency = ${currency})`;
-  const ofPartner = sql`and (cast(${scope} as text) is null or partner_name = ${scope})`;
+function salesFrom({ sums, isCounted, key, value }: Source, watermark: Watermark, filter: SalesFilter): Sql {
   const linesFrom = (lines: Sql) => sql`
-    select ${value} as ${key}, sum(quantity), sum(line_total) ${lines} ${inCurrency} ${ofPartner} group by ${key}`;
+    select ${value} as ${key}, sum(quantity), sum(line_total) ${lines} and ${isCountedOrder(filter)} group by ${key}`;
   const corrections = sql`
     union all ${linesFrom(linesOfChanges(watermark))}
-    union all select ${key}, -units_sold, -total_sales ${sumsOfChanges(watermark)} ${inCurrency} ${ofPartner}`;
+    union all
+    select ${key}, -units_sold, -total_sales
+    ${sumsOfChanges(watermark, raw('sales_by_partner_and_day'))} and ${isCountedDay(filter)}`;
   return sql`
     from (
-      select ${key}, units_sold, total_sales
-      from ${sums} where ${watermark.hasSums} ${hasPartners ? ofPartner : raw('')} ${inCurrency}
+      select ${key}, units_sold, total_sales from ${sums} where ${watermark.hasSums} and ${isCounted}
       union all ${linesFrom(linesAfterWatermark(watermark))}
       ${watermark.changedPartners.length > 0 ? corrections : raw('')}
     ) as sale
@@ -77,16 +74,32 @@ function salesFrom(
 /** Corrections can cancel out. */
 const isAny = raw('sum(units_sold) <> 0');
 
-const partner = { hasPartners: true, key: raw('partner_name'), value: raw('partner_name') };
-const partnerSales: Source = { sums: raw('sales_by_partner'), ...partner };
-const day = { key: raw('sales_day'), value: salesDay };
-const daySales: Source = { sums: raw('sales_by_day'), hasPartners: false, ...day };
-const daySalesOfPartner: Source = { sums: raw('sales_by_partner_and_day'), hasPartners: true, ...day };
+/** Only these sums are of partners and days. */
+const bothSums = raw('sales_by_partner_and_day');
+
+function salesOfPartners(filter: SalesFilter): Source {
+  const partner = { key: raw('partner_name'), value: raw('partner_name') };
+  if (isOfRange(filter)) return { sums: bothSums, isCounted: isCountedDay(filter), ...partner };
+  const isCounted = allOf([isOfPartner(filter), isInCurrency(filter)]);
+  return { sums: raw('sales_by_partner'), isCounted, ...partner };
+}
+
+function salesOfDays(filter: SalesFilter): Source {
+  const day = { key: raw('sales_day'), value: salesDay };
+  if (isOfOnePartner(filter)) return { sums: bothSums, isCounted: isCountedDay(filter), ...day };
+  const isCounted = allOf([isInCurrency(filter), dayIn(filter, day.key)]);
+  return { sums: raw('sales_by_day'), isCounted, ...day };
+}
 
 /** Rounds half away from zero. */
-const amount = (sum: string): Sql => raw(`cast(round(${sum}, 2) as text)`);
+export const roundedAmount = (sum: string): Sql => raw(`cast(round(${sum}, 2) as text)`);
 
 const unitsSold = raw('cast(sum(units_sold) as bigint) as units_sold');
+
+/** Plans the statements of the transaction for few rows: parallel workers and JIT cost more than they save. */
+export async function expectFewRows(trx: Knex.Transaction): Promise<void> {
+  await queryRows(trx, raw('set local max_parallel_workers_per_gather = 0; set local jit = off'));
+}
 
 /** Runs a statement over `salesFrom`. Reads the watermark first, as values that the planner can use. */
 async function selectSales<Row>(
@@ -96,10 +109,7 @@ async function selectSales<Row>(
   filter: SalesFilter,
 ): Promise<Row[]> {
   const watermark = await getWatermark(trx);
-  // Few rows: parallel workers and JIT cost more than they save.
-  if (watermark.hasSums) {
-    await queryRows(trx, raw('set local max_parallel_workers_per_gather = 0; set local jit = off'));
-  }
+  if (watermark.hasSums) await expectFewRows(trx);
   return queryRows<Row>(trx, toSql(salesFrom(source, watermark, filter)));
 }
 
@@ -107,9 +117,9 @@ async function selectSales<Row>(
 export function salesByPartner(trx: Knex.Transaction, filter: SalesFilter): Promise<PartnerSalesRow[]> {
   return selectSales(
     trx,
-    partnerSales,
+    salesOfPartners(filter),
     (sales) => sql`
-      select partner_name, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales ${sales}
+      select partner_name, ${unitsSold}, ${roundedAmount('sum(total_sales)')} as total_sales ${sales}
       group by partner_name having ${isAny}
       order by sum(total_sales) desc, partner_name`,
     filter,
@@ -129,9 +139,9 @@ export function salesOverTime(
 ): Promise<PeriodSalesRow[]> {
   return selectSales(
     trx,
-    filter.scope === null ? daySales : daySalesOfPartner,
+    salesOfDays(filter),
     (sales) => sql`
-      select to_char(sales_day, ${formatOfGrain[grain]}) as sales_period, ${unitsSold}, ${amount('sum(total_sales)')} as total_sales
+      select to_char(sales_day, ${formatOfGrain[grain]}) as sales_period, ${unitsSold}, ${roundedAmount('sum(total_sales)')} as total_sales
       ${sales}
       group by sales_period having ${isAny}
       order by sales_period`,
@@ -146,9 +156,9 @@ export function salesOverTime(
 export function revenueShare(trx: Knex.Transaction, filter: SalesFilter): Promise<PartnerRevenueRow[]> {
   return selectSales(
     trx,
-    partnerSales,
+    salesOfPartners(filter),
     (sales) => sql`
-      select partner_name, ${amount('revenue')} as total_revenue,
+      select partner_name, ${roundedAmount('revenue')} as total_revenue,
         coalesce(round(100 * revenue / nullif(sum(revenue) over (), 0), 2), 0) as revenue_pct
       from (
         select partner_name, sum(total_sales) as revenue ${sales} group by partner_name having ${isAny}

@@ -12,6 +12,7 @@ import {
   sumsOfChanges,
   type Watermark,
 } from './sales-watermark';
+import { monthOf, sumKeys } from './sales-sums';
 import { findDifferences, verifyIfDue, type SalesDifference, type Verification } from './sales-verification';
 
 interface RollUpOutcome {
@@ -21,7 +22,8 @@ interface RollUpOutcome {
 }
 
 /**
- * Adds new orders to the sums, and rebuilds wrong sums (of changed days, or all).
+ * Adds new orders to the sums, and rebuilds wrong sums (of changed days, or all). Also rebuilds sums by product that are behind:
+ * they are new, or a release without them has rolled up.
  * Safe to call concurrently: one process works, in one transaction. Must not be called in a transaction that has created
  * orders.
  * @param restMilliseconds - minimum time since the last roll-up
@@ -32,8 +34,8 @@ export function rollUpSales(db: Database, restMilliseconds = 0): Promise<RollUpO
     if (!rollup) return { wrote: false };
     if (rollup.isOwn && rollup.hasForeign) await changeRows(trx, stampForeignSql);
     const watermark = await getWatermark(trx);
-    const verification = watermark.hasSums ? await verifyIfDue(trx, watermark) : undefined;
-    if (!watermark.hasSums || (verification && verification.differences.length > 0)) {
+    const verification = watermark.hasProductSums ? await verifyIfDue(trx, watermark) : undefined;
+    if (!watermark.hasProductSums || (verification && verification.differences.length > 0)) {
       await rebuildAll(trx, rollup.isOwn);
       return { wrote: true, verification };
     }
@@ -98,10 +100,21 @@ const stampForeignSql = sql`
   insert into sales_changes select distinct partner_name, sales_day from stamped
 `;
 
+const lineKey = raw('partner_name, currency, sales_day, product_id');
+
 const line = (source: Sql): Sql => sql`
-  select partner_name, currency, ${salesDay} as sales_day, quantity as units_sold, line_total as total_sales
+  select partner_name, currency, ${salesDay} as sales_day, product_id, quantity as units_sold, line_total as total_sales
   ${source}
 `;
+
+/** Sums of lines, of which all tables of sums are made. */
+const saleOf = (lines: Sql): Sql => sql`
+  sale as materialized (
+    select ${lineKey}, ${monthOf(raw('sales_day'))} as sales_month,
+      sum(units_sold) as units_sold, sum(total_sales) as total_sales
+    from (${lines}) as line
+    group by ${lineKey}
+  )`;
 
 /**
  * The stored snapshot must see all added orders. It does not see a copied order (without the trigger) with the id of a
@@ -111,7 +124,8 @@ const isSeen = raw('pg_visible_in_snapshot(orders.transaction_id, (select pg_cur
 
 const corrections = (watermark: Watermark): Sql => sql`
   union all ${line(linesOfChanges(watermark))}
-  union all select partner_name, currency, sales_day, -units_sold, -total_sales ${sumsOfChanges(watermark)}
+  union all select ${lineKey}, -units_sold, -total_sales
+  ${sumsOfChanges(watermark, raw('sales_by_product_and_day'))}
 `;
 
 const addTo = (table: string, key: string): Sql =>
@@ -122,15 +136,12 @@ const addTo = (table: string, key: string): Sql =>
     set units_sold = known.units_sold + excluded.units_sold, total_sales = known.total_sales + excluded.total_sales
 `);
 
-const keys = {
-  sales_by_partner: 'partner_name, currency',
-  sales_by_day: 'sales_day, currency',
-  sales_by_partner_and_day: 'partner_name, sales_day, currency',
-};
-const tables = Object.entries(keys);
+const tables = Object.entries(sumKeys).map(([table, key]) => [table, key.join(', ')] as const);
 
 const keepSnapshot = sql`
-  update sales_rollup set seen = pg_current_snapshot(), transaction_id = pg_current_xact_id(), rolled_up_at = now()
+  update sales_rollup
+  set seen = pg_current_snapshot(), transaction_id = pg_current_xact_id(), product_transaction_id = pg_current_xact_id(),
+    rolled_up_at = now()
 `;
 
 /** One statement: the stored snapshot sees exactly the orders that it adds. */
@@ -140,13 +151,9 @@ function addSalesSql(watermark: Watermark, hasChanges: boolean): Sql {
     delete from sales_changes where (partner_name, sales_day) in (select * from ${changedSql(watermark)})
   )`;
   return sql`
-    with sale as materialized (
-      select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
-      from (
-        ${line(sql`${linesAfterWatermark(watermark)} and ${isSeen}`)} ${hasChanges ? corrections(watermark) : raw('')}
-      ) as line
-      group by partner_name, currency, sales_day
-    ), ${listOf(added)}
+    with ${saleOf(sql`
+      ${line(sql`${linesAfterWatermark(watermark)} and ${isSeen}`)} ${hasChanges ? corrections(watermark) : raw('')}
+    `)}, ${listOf(added)}
     ${hasChanges ? corrected : raw('')}
     ${keepSnapshot}
     ${raw(hasChanges ? '' : 'where exists (select from sale)')}`;
@@ -184,11 +191,7 @@ const rebuildTable = (table: string, key: string): Sql =>
 `);
 
 const rebuildAllSql = sql`
-  with sale as materialized (
-    select partner_name, currency, sales_day, sum(units_sold) as units_sold, sum(total_sales) as total_sales
-    from (${line(sql`from orders join order_items using (order_id) where ${isSeen}`)}) as line
-    group by partner_name, currency, sales_day
-  ), ${listOf(tables.map(([table, key]) => rebuildTable(table, key)))}, corrected as (delete from sales_changes)
+  with ${saleOf(line(sql`from orders join order_items using (order_id) where ${isSeen}`))}, ${listOf(tables.map(([table, key]) => rebuildTable(table, key)))}, corrected as (delete from sales_changes)
   ${keepSnapshot}
 `;
 

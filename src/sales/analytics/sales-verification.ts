@@ -11,11 +11,14 @@ import {
   sumsOfChanges,
   type Watermark,
 } from './sales-watermark';
+import { isByProduct, monthOf, sumKeys, type SumsTable } from './sales-sums';
 
-/** A sum that differs from its orders. Null partner or day: the sum is over all. */
+/** A sum that differs from its orders. Null: the sum is over all. */
 export interface SalesDifference {
   partner_name: string | null;
-  sales_day: string | null;
+  product_id: number | null;
+  /** The day, YYYY-MM-DD, or the month, YYYY-MM. */
+  sales_period: string | null;
   currency: string;
   /** The sum that readers get; null: none. Amounts are decimal texts. */
   counted_units: number | null;
@@ -27,17 +30,19 @@ export interface SalesDifference {
 
 const differencesMax = 1_000;
 
-const tables = [
-  { table: 'sales_by_partner', key: ['partner_name', 'currency'] },
-  { table: 'sales_by_day', key: ['sales_day', 'currency'] },
-  { table: 'sales_by_partner_and_day', key: ['partner_name', 'sales_day', 'currency'] },
-];
+/** The period of a difference. */
+function periodOf(key: readonly string[]): Sql {
+  if (key.includes('sales_day')) return raw('cast(sales_day as text)');
+  return raw(key.includes('sales_month') ? `to_char(sales_month, 'YYYY-MM')` : 'null');
+}
 
-function differencesOf({ table, key }: (typeof tables)[number], hasSums: boolean): Sql {
+function differencesOf(table: SumsTable, hasSums: boolean): Sql {
+  const key: readonly string[] = sumKeys[table];
   const keys = raw(key.join(', '));
-  const shown = (name: string) => raw(key.includes(name) ? `cast(${name} as text)` : 'null');
+  const shown = (name: string) => raw(key.includes(name) ? name : 'null');
   return sql`
-    select ${shown('partner_name')} as partner_name, ${shown('sales_day')} as sales_day, currency,
+    select cast(${shown('partner_name')} as text) as partner_name, cast(${shown('product_id')} as bigint) as product_id,
+      cast(${periodOf(key)} as text) as sales_period, currency,
       counted.units_sold as counted_units, cast(counted.total_sales as text) as counted_sales,
       actual.units_sold as actual_units, cast(actual.total_sales as text) as actual_sales
     from (
@@ -56,29 +61,49 @@ function differencesOf({ table, key }: (typeof tables)[number], hasSums: boolean
   `;
 }
 
-const sales = sql`
-  partner_name, currency, ${salesDay} as sales_day, sum(quantity) as units_sold, sum(line_total) as total_sales`;
+/** Sums of the lines in `source`; without products, null stands for all of them. */
+const salesBy = (isOfProducts: boolean, source: Sql): Sql => sql`
+  select *, ${monthOf(raw('sales_day'))} as sales_month
+  from (
+    select partner_name, ${raw(isOfProducts ? 'product_id' : 'cast(null as bigint)')} as product_id, currency, ${salesDay} as sales_day,
+      sum(quantity) as units_sold, sum(line_total) as total_sales
+    ${source}
+    group by 1, 2, 3, 4
+  ) as sale`;
 
-function findDifferencesSql(watermark: Watermark): Sql {
-  const [ofPartners, ofDays, ofBoth] = tables.map((table) => differencesOf(table, watermark.hasSums));
+/** Readers do not use sums by product that are behind. */
+function findDifferencesSql(watermark: Watermark, isOfProducts: boolean): Sql {
+  const compared = (Object.keys(sumKeys) as SumsTable[]).filter(
+    (table) => isByProduct(table) === isOfProducts,
+  );
+  const [first, ...others] = compared.map((table) => differencesOf(table, watermark.hasSums));
+  const changed = raw(isOfProducts ? 'sales_by_product_and_day' : 'sales_by_partner_and_day');
+  const productId = raw(isOfProducts ? 'product_id' : 'null');
   return sql`
-    with actual as materialized (
-      select ${sales} from orders join order_items using (order_id) group by partner_name, currency, sales_day
-    ), missing as materialized (
-      select ${sales} ${linesAfterWatermark(watermark)} group by partner_name, currency, sales_day
+    with actual as materialized (${salesBy(isOfProducts, raw('from orders join order_items using (order_id)'))}),
+    missing as materialized (
+      ${salesBy(isOfProducts, linesAfterWatermark(watermark))}
       union all
-      select ${sales} ${linesOfChanges(watermark)} group by partner_name, currency, sales_day
+      ${salesBy(isOfProducts, linesOfChanges(watermark))}
       union all
-      select partner_name, currency, sales_day, -units_sold, -total_sales ${sumsOfChanges(watermark)}
+      select partner_name, ${productId}, currency, sales_day, -units_sold, -total_sales,
+        ${monthOf(raw('sales_day'))}
+      ${sumsOfChanges(watermark, changed)}
     )
-    select * from (${ofPartners!} union all ${ofDays!} union all ${ofBoth!}) as difference
-    order by partner_name, sales_day, currency
+    select * from (${others.reduce((union, next) => sql`${union} union all ${next}`, first!)}) as difference
+    order by partner_name, product_id, sales_period, currency
     limit ${raw(differencesMax)}`;
 }
 
 /** Compares the figures that readers get with all orders. @returns the differences, at most 1,000 */
-export function findDifferences(trx: Knex.Transaction, watermark: Watermark): Promise<SalesDifference[]> {
-  return queryRows<SalesDifference>(trx, findDifferencesSql(watermark));
+export async function findDifferences(
+  trx: Knex.Transaction,
+  watermark: Watermark,
+): Promise<SalesDifference[]> {
+  const differences = await queryRows<SalesDifference>(trx, findDifferencesSql(watermark, false));
+  if (!watermark.hasProductSums || differences.length === differencesMax) return differences;
+  const ofProducts = await queryRows<SalesDifference>(trx, findDifferencesSql(watermark, true));
+  return [...differences, ...ofProducts].slice(0, differencesMax);
 }
 
 /**
@@ -106,7 +131,7 @@ const fingerprintSql = sql`
       select string_agg(concat_ws(' ', relname, oid, pg_relation_filenode(oid), pg_stat_get_tuples_deleted(oid),
         case when relname in ('orders', 'order_items') then pg_stat_get_tuples_updated(oid) end), ' ' order by relname)
       from pg_class
-      where oid = any (array['orders', 'order_items', 'sales_by_partner', 'sales_by_day', 'sales_by_partner_and_day']::regclass[])
+      where oid = any (array[${raw(['orders', 'order_items', ...Object.keys(sumKeys)].map((table) => `'${table}'`).join(', '))}]::regclass[])
     ),
     (
       select concat_ws(' ', string_agg(concat_ws(' ', tgname, tgenabled, pg_trigger.xmin), ' ' order by tgname),

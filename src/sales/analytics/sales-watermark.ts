@@ -14,6 +14,8 @@ import { inTransaction } from '../../base/db/transaction';
 export interface Watermark {
   /** False: the sums are unusable. They do not exist yet, come from another server, or too many days have changed. */
   hasSums: boolean;
+  /** False: the sums by product are unusable, or a release that does not know them has rolled up since. */
+  hasProductSums: boolean;
   /** The first transaction id whose orders are not in the sums. */
   from: string;
   /** Earlier transactions that were in progress: their orders are not in the sums either. */
@@ -33,13 +35,14 @@ const changesMax = 1_000;
 export const isOwnSql = raw('sales_rollup.xmin = cast(sales_rollup.transaction_id as xid)');
 
 const watermarkSql = sql`
-  select has_sums as "hasSums",
+  select has_sums as "hasSums", has_sums and has_products as "hasProductSums",
     cast(case when has_sums then pg_snapshot_xmax(seen) else '1' end as text) as from,
     cast(case when has_sums then array (select pg_snapshot_xip(seen)) else '{}' end as text[]) as "inProgress",
     case when has_sums then partners else '{}' end as "changedPartners",
     case when has_sums then days else '{}' end as "changedDays"
   from (
-    select seen, partners, days, coalesce(${isOwnSql}, false) and not is_all and changes <= ${raw(changesMax)} as has_sums
+    select seen, partners, days, coalesce(product_transaction_id = transaction_id, false) as has_products,
+      coalesce(${isOwnSql}, false) and not is_all and changes <= ${raw(changesMax)} as has_sums
     from (
       select count(*) as changes, coalesce(bool_or(partner_name is null), false) as is_all,
         coalesce(array_agg(cast(partner_name as text)), '{}') as partners,
@@ -72,9 +75,10 @@ export const linesOfChanges = (watermark: Watermark): Sql => sql`
   where orders.created_at >= cast(changed_day as timestamp) at time zone 'UTC'
     and orders.created_at < cast(changed_day + 1 as timestamp) at time zone 'UTC' and not ${isAfterWatermark(watermark)}`;
 
-export const sumsOfChanges = (watermark: Watermark): Sql => sql`
+/** Sums of the changed days. @param table - with partner and day in its key */
+export const sumsOfChanges = (watermark: Watermark, table: Sql): Sql => sql`
   from ${changedSql(watermark)} as change (partner_name, sales_day)
-  join sales_by_partner_and_day using (partner_name, sales_day)
+  join ${table} using (partner_name, sales_day)
   where true`;
 
 export const salesDay = raw(`cast(orders.created_at at time zone 'UTC' as date)`);

@@ -7,6 +7,7 @@ import { defaulted, type OperationsOf } from '../../http/contract/contract';
 import { digestRequest, idempotencyKeyOf, replayedHeader } from '../../http/idempotency/idempotency.service';
 import { requirePartner, type PartnerScope } from '../../base/caller';
 import { toListBody } from '../../base/pagination';
+import { rangeFaults } from '../day-range';
 import { orderBody } from './orders.body';
 import { getOrder, listOrders, orderExists } from './orders.repository';
 import { createKeyedOrderBatcher, createOrderBatcher } from './orders.service';
@@ -61,10 +62,12 @@ export function orderOperations(
 
     listOrders: {
       check: ({ query, caller }) => resolveOrderCursor(db, query.cursor, caller.partnerName),
+      rule: rangeFaults,
       async handle({ query, checked, caller, reply }) {
         const page = await listOrders(db, {
           scope: caller.partnerName,
           partnerName: query.partner_name && (await storedPartnerName(db, query.partner_name)),
+          range: { from: query.from, to: query.to },
           afterOrderId: checked,
           limit: defaulted(query.limit),
         });

@@ -5,6 +5,7 @@ import { orderNotFound } from '../../base/errors';
 import { formatId, parseId } from '../../base/ids';
 import type { PartnerScope } from '../../base/caller';
 import { toPage, type Page } from '../../base/pagination';
+import { createdIn, type DayRange } from '../day-range';
 import { itemsJsonSql, orderJsonSql } from './orders.body';
 
 /** An order as JSON, with its items in the order of the request. */
@@ -48,6 +49,7 @@ const within = (partnerName: PartnerScope | undefined): Sql =>
 interface OrderListing {
   scope: PartnerScope;
   partnerName?: string;
+  range: DayRange;
   afterOrderId?: number;
   limit: number;
 }
@@ -57,7 +59,7 @@ interface OrderListing {
  * large orders they take half a second.
  */
 export async function listOrders(db: Database, listing: OrderListing): Promise<Page<OrderRow>> {
-  const { scope, partnerName, afterOrderId, limit } = listing;
+  const { scope, partnerName, range, afterOrderId, limit } = listing;
   const isAfter =
     afterOrderId === undefined
       ? raw('true')
@@ -67,7 +69,7 @@ export async function listOrders(db: Database, listing: OrderListing): Promise<P
     with recursive listed_order as materialized (
       select *, row_number() over (${newestFirst}) as place
       from (
-        select * from orders where ${allOf([within(scope), within(partnerName), isAfter])} ${newestFirst} limit ${limit + 1}
+        select * from orders where ${allOf([within(scope), within(partnerName), createdIn(range), isAfter])} ${newestFirst} limit ${limit + 1}
       ) as orders
     ), page as (
       select 0 as place, cast(null as bigint) as order_id, cast(null as text) as body, 0 as bytes

@@ -299,6 +299,9 @@ describe('merging partners', () => {
       // Derived from orders.
       'sales_by_partner.partner_name',
       'sales_by_partner_and_day.partner_name',
+      'sales_by_product.partner_name',
+      'sales_by_product_and_day.partner_name',
+      'sales_by_product_and_month.partner_name',
       'sales_changes.partner_name',
       'search_backlog.partner_id',
       'sources.partner_id',

@@ -289,6 +289,8 @@ const changes = {
     (transaction.fullPath = '/analytics/sales-over-time?grain=weekly'),
   'GET /analytics/revenue-share 422': (_, transaction) =>
     (transaction.fullPath = '/analytics/revenue-share?currency=eur'),
+  'GET /analytics/sales-by-product 422': (_, transaction) =>
+    (transaction.fullPath = '/analytics/sales-by-product?limit=0'),
 };
 
 hooks.beforeEach((transaction, done) => {

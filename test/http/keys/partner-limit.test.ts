@@ -327,10 +327,16 @@ describe('a key that is limited to a partner', () => {
     const { body: partners } = await limited.get('/analytics/sales-by-partner');
     const { body: periods } = await limited.get('/analytics/sales-over-time');
     const { body: shares } = await limited.get('/analytics/revenue-share');
+    const { body: products } = await limited.get('/analytics/sales-by-product');
+    const { body: theirProducts } = await limited.get(
+      `/analytics/sales-by-product?partner_name=${encodeURIComponent(foreign)}`,
+    );
 
     expect(partners.results).toEqual([{ partner_name: own, units_sold: 2, total_sales: '39.80' }]);
     expect(periods.results).toMatchObject([{ units_sold: 2, total_sales: '39.80' }]);
     expect(shares.results).toEqual([{ partner_name: own, total_revenue: '39.80', revenue_pct: 100 }]);
+    expect(products.results).toMatchObject([{ partner_name: own, sku: 'OWN-1', total_sales: '39.80' }]);
+    expect(theirProducts.results).toEqual([]);
   });
 
   it('can order only own products, in the own name', async () => {

@@ -240,18 +240,23 @@ describe('verifySales', () => {
       units_sold: 1,
       total_sales: '1',
     });
+    await db('sales_by_product_and_month').where('partner_name', 'Birch & Sons').delete();
     const expected = [
       {
-        ...{ partner_name: 'Acme', sales_day: null, currency: 'EUR' },
+        ...{ partner_name: 'Acme', product_id: null, sales_period: null, currency: 'EUR' },
         ...{ counted_units: 9, counted_sales: '20.030', actual_units: 8, actual_sales: '20.030' },
       },
       {
-        ...{ partner_name: 'Birch & Sons', sales_day: '2025-12-31', currency: 'JPY' },
+        ...{ partner_name: 'Birch & Sons', product_id: null, sales_period: '2025-12-31', currency: 'JPY' },
         ...{ counted_units: null, counted_sales: null, actual_units: 3, actual_sales: '3.015' },
       },
       {
-        ...{ partner_name: null, sales_day: '2020-02-02', currency: 'EUR' },
+        ...{ partner_name: null, product_id: null, sales_period: '2020-02-02', currency: 'EUR' },
         ...{ counted_units: 1, counted_sales: '1', actual_units: null, actual_sales: null },
+      },
+      {
+        ...{ partner_name: 'Birch & Sons', product_id: 1, sales_period: '2025-12', currency: 'JPY' },
+        ...{ counted_units: null, counted_sales: null, actual_units: 3, actual_sales: '3.015' },
       },
     ];
     expect(day).not.toBe('2025-12-31');

@@ -97,6 +97,9 @@ describe('finds', () => {
       ['sales_by_partner', 'a partner', "('Acme', 'USD', 1, 1)"],
       ['sales_by_day', 'a day', "('2026-01-01', 'USD', 1, 1)"],
       ['sales_by_partner_and_day', 'a partner and a day', "('Acme', '2026-01-01', 'USD', 1, 1)"],
+      ['sales_by_product', 'a product', "('Acme', 1, 'USD', 1, 1)"],
+      ['sales_by_product_and_month', 'a product and a month', "('Acme', 1, 'USD', '2026-01-01', 1, 1)"],
+      ['sales_by_product_and_day', 'a product and a day', "('Acme', 1, 'USD', '2026-01-01', 1, 1)"],
     ].map(([table, what, row]): [string, RegExp, string[]] => [
       `a sum in ${table} without orders`,
       RegExp(`^a sum of ${what} that is not`),

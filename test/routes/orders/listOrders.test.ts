@@ -169,6 +169,29 @@ describe('GET /orders', () => {
       );
     });
 
+    it('returns each order of a range of days exactly once over all pages, its first day included, its end not', async () => {
+      const { service, productId } = await startWithProduct();
+      const times = [
+        '01-31T23:59:59.999',
+        '02-01T00:00:00',
+        '02-14T12:00:00',
+        '02-28T23:59:59.999',
+        '03-01T00:00:00',
+      ];
+      const ids: string[] = [];
+      for (const time of times) {
+        ids.push((await place(service, productId, { createdAt: `2026-${time}Z` })).order_id as string);
+      }
+      await place(service, productId, { createdAt: '2026-02-02T00:00:00Z', partnerName: 'Birch' });
+      const february = { partner_name: 'Acme Outdoor', from: '2026-02-01', to: '2026-03-01' };
+      const ofDays = async (query: Record<string, string>) => (await walk(service, query)).flat();
+
+      expect(await walk(service, { ...february, limit: '2' })).toEqual([[ids[3], ids[2]], [ids[1]]]);
+      expect(await walk(service, { ...february, limit: '2' }, ids[4])).toEqual([[ids[3], ids[2]], [ids[1]]]);
+      expect(await ofDays({ partner_name: 'Acme Outdoor', from: '2026-02-28' })).toEqual([ids[4], ids[3]]);
+      expect(await ofDays({ to: '2026-02-01' })).toEqual([ids[0]]);
+    });
+
     describe('of large orders', () => {
       const oneMebibyte = 1024 * 1024;
       const bytesOf = (item: object) => Buffer.byteLength(JSON.stringify(item));

@@ -187,8 +187,17 @@ describe('the command that verifies and rebuilds the sales figures', () => {
         'The sales figures differ from the orders: npm run --silent admin -- sales rebuild.\n',
     });
     expect(wrong.stdout.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
-      ['PARTNER', 'DAY', 'CURRENCY', 'UNITS SHOWN', 'UNITS ORDERED', 'SALES SHOWN', 'SALES ORDERED'],
-      ['Acme', '(all)', 'EUR', '9', '3', '3.015', '3.015'],
+      [
+        'PARTNER',
+        'PRODUCT',
+        'PERIOD',
+        'CURRENCY',
+        'UNITS SHOWN',
+        'UNITS ORDERED',
+        'SALES SHOWN',
+        'SALES ORDERED',
+      ],
+      ['Acme', '(all)', '(all)', 'EUR', '9', '3', '3.015', '3.015'],
       [''],
     ]);
     expect(await sales('rebuild')).toEqual({

@@ -1,0 +1,35 @@
+import type { PartnerScope } from '../../base/caller';
+import { allOf, raw, sql, type Sql } from '../../base/db/sql';
+import { createdIn, dayIn, type DayRange } from '../day-range';
+
+/** The orders that count. */
+export interface SalesFilter extends DayRange {
+  scope: PartnerScope;
+  /** Absent: all partners of the scope. */
+  partnerName?: string;
+  /** Absent: all currencies. */
+  currency?: string;
+}
+
+export const isOfOnePartner = ({ scope, partnerName }: SalesFilter): boolean =>
+  scope !== null || partnerName !== undefined;
+
+export const isOfRange = ({ from, to }: DayRange): boolean => from !== undefined || to !== undefined;
+
+export const isOfPartner = ({ scope, partnerName }: SalesFilter): Sql =>
+  allOf(
+    [scope ?? undefined, partnerName]
+      .filter((name) => name !== undefined)
+      .map((name) => sql`partner_name = ${name}`),
+  );
+
+export const isInCurrency = ({ currency }: SalesFilter): Sql =>
+  currency === undefined ? raw('true') : sql`currency = ${currency}`;
+
+/** The condition on orders. */
+export const isCountedOrder = (filter: SalesFilter): Sql =>
+  allOf([isOfPartner(filter), isInCurrency(filter), createdIn(filter)]);
+
+/** The condition on sums by partner and day. */
+export const isCountedDay = (filter: SalesFilter): Sql =>
+  allOf([isOfPartner(filter), isInCurrency(filter), dayIn(filter, raw('sales_day'))]);
