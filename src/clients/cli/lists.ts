@@ -57,7 +57,8 @@ export function showProducts(
     const page = await service.askFor('the request for products', list, () =>
       service.api.GET('/products', { params: { query } }),
     );
-    return showPage(session, 'products', page, productTable);
+    const hasPages = sort_by === undefined || sort_by === 'product_id';
+    return showPage(session, 'products', page, productTable, hasPages ? moreText : moreMatchText);
   };
 }
 
@@ -78,10 +79,11 @@ export function showPage<Item>(
   name: string,
   page: Page<Item>,
   tableOf: (items: Item[]) => string,
+  restOf = moreText,
 ): number {
   if (json) process.stdout.write(`${printableJson(page)}\n`);
   else if (page.count === 0) process.stdout.write(`There are no ${name}.\n`);
-  else process.stdout.write(tableOf(page.items) + moreText(page.next_cursor));
+  else process.stdout.write(tableOf(page.items) + restOf(page.next_cursor));
   return exitCodes.done;
 }
 
@@ -134,3 +136,7 @@ function orderTable(orders: readonly Order[]): string {
     ]),
   );
 }
+
+/** Says that a list without further pages has more items. */
+const moreMatchText = (cursor: string | undefined) =>
+  cursor === undefined ? '' : '\nMore products match: add filters, or sort by product_id.\n';
