@@ -215,6 +215,7 @@ export const actions: [weight: number, action: (load: Load) => Promise<unknown>]
   [2, read('getSalesByPartner', '/analytics/sales-by-partner', [200])],
   [1, read('getSalesOverTime', '/analytics/sales-over-time?grain=monthly', [200])],
   [1, read('getRevenueShare', '/analytics/revenue-share', [200])],
+  [1, read('getSalesByProduct', '/analytics/sales-by-product', [200])],
   [4, (load) => loadFeed(load, 50 + below(450))],
   [0.1, (load) => loadFeed(load, 20_000)],
   [0.1, (load) => loadFeed(load, 2_000, wideFeedOf(2_000))],
