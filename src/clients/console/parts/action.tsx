@@ -1,4 +1,4 @@
-import { Button, type ButtonProps } from 'react-aria-components';
+import { Button, type ButtonProps } from 'react-aria-components/Button';
 
 interface Options extends Omit<ButtonProps, 'className'> {
   /** `primary`: the main action of the view; `danger`: an action that removes something. */

@@ -1,5 +1,5 @@
 import { useId } from 'react';
-import { FieldError, Input, Label, Text, TextField, type TextFieldProps } from 'react-aria-components';
+import { FieldError, Input, Label, Text, TextField, type TextFieldProps } from 'react-aria-components/TextField';
 
 export interface FieldOptions extends Omit<TextFieldProps, 'className' | 'children'> {
   label: string;

@@ -1,4 +1,5 @@
-import { Label, ProgressBar } from 'react-aria-components';
+import { Label } from 'react-aria-components/Label';
+import { ProgressBar } from 'react-aria-components/ProgressBar';
 
 interface Options {
   label: string;

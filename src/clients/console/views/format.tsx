@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Form } from 'react-aria-components';
+import { Form } from 'react-aria-components/Form';
 import { Link } from 'wouter';
 import { productColumns } from '../../../feed-format/columns';
 import { bodyOf, client } from '../api';

@@ -1,13 +1,8 @@
 import { useState } from 'react';
-import {
-  DropZone,
-  FileTrigger,
-  Label,
-  Text,
-  TextArea,
-  TextField,
-  type FileDropItem,
-} from 'react-aria-components';
+import type { FileDropItem } from 'react-aria-components';
+import { DropZone } from 'react-aria-components/DropZone';
+import { FileTrigger } from 'react-aria-components/FileTrigger';
+import { Label, Text, TextArea, TextField } from 'react-aria-components/TextField';
 import { useLocation } from 'wouter';
 import { useFilters } from '../data/address';
 import { nextStep, saveDraft, useDraft, type Draft } from '../data/draft';

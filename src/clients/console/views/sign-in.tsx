@@ -1,6 +1,6 @@
 import { useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
-import { Form } from 'react-aria-components';
+import { Form } from 'react-aria-components/Form';
 import { RequestError } from '../api';
 import { askScope } from '../data/queries';
 import { Action } from '../parts/action';

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { Form } from 'react-aria-components';
+import { Form } from 'react-aria-components/Form';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { addressOfSource, useFilters } from '../data/address';
