@@ -104,6 +104,11 @@ export function relativeTime(instant: string, now: number): string {
   return relative.format(distance < 0 ? -number : number, unit);
 }
 
+const days = new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' });
+
+/** Formats a day near now, with its day of the week. */
+export const day = (instant: Date) => days.format(instant);
+
 const daySeconds = 86_400;
 
 /** Formats labels of a time axis: days and months, or times of the day for short ranges. @param splits - seconds */

@@ -1,5 +1,6 @@
 import { lazy, Suspense, type ComponentType } from 'react';
 import { Link, Route, Switch, useLocation, useSearch } from 'wouter';
+import { loadCode } from './data/release';
 import type { SourcePath } from './data/sources';
 import { Boundary } from './parts/boundary';
 import { Loading, PageView } from './parts/page';
@@ -8,7 +9,7 @@ import { texts } from './texts';
 
 /** Makes a view whose code is loaded when it is first shown. */
 const loaded = <Props extends object>(load: () => Promise<ComponentType<Props>>) =>
-  lazy(async () => ({ default: await load() }));
+  lazy(async () => ({ default: await loadCode(load) }));
 
 const HomeView = loaded(async () => (await import('./views/home')).HomeView);
 const SendView = loaded(async () => (await import('./views/send')).SendView);

@@ -1,5 +1,6 @@
 import { Component, type ReactNode } from 'react';
 import { Link } from 'wouter';
+import { NewReleaseError } from '../data/release';
 import { routes } from '../routes';
 import { texts } from '../texts';
 import { Action } from './action';
@@ -27,13 +28,16 @@ export class Boundary extends Component<Options, { error?: Error }> {
   override render() {
     const { error } = this.state;
     if (!error) return this.props.children;
+    const isReplaced = error instanceof NewReleaseError;
     return (
-      <PageView title={texts.failure.view}>
-        <div role="alert" className="notice bad">
-          <p>{texts.failure.viewWay}</p>
-          <p>
-            <Value>{error.message}</Value>
-          </p>
+      <PageView title={isReplaced ? texts.failure.newRelease : texts.failure.view}>
+        <div role="alert" className={isReplaced ? 'notice' : 'notice bad'}>
+          <p>{isReplaced ? texts.failure.newReleaseWay : texts.failure.viewWay}</p>
+          {!isReplaced && (
+            <p>
+              <Value>{error.message}</Value>
+            </p>
+          )}
           <div className="actions">
             <Action kind="primary" onPress={() => location.reload()}>
               {texts.failure.reload}

@@ -28,11 +28,17 @@ export const commonTexts = {
   },
   key: {
     title: 'Sign in',
-    lead: 'Enter your API key. It is kept until this tab is closed, and sent to this service only.',
+    lead: 'Send product lists, see what they would change, and mend what was left out.',
     field: 'API key',
     enter: 'Sign in',
     refused: 'This key is missing or unknown. Check it, or ask the operator for a new one.',
-    where: 'A service started by make run prints its key and writes it to .data/api-key.',
+    hint: 'It is kept until this tab is closed, and sent to this service only.',
+    none: 'I have no key',
+    noneWay:
+      'Ask the operator, the team that runs this catalog and invited you. A key is shown only once: keep it like a password. A lost key is replaced by a new one.',
+    operator: 'I run this service myself',
+    operatorWay:
+      '`npm run --silent admin -- keys create NAME` prints a new key. A service started by `make run` has written one to `.data/api-key`.',
   },
   failure: {
     title: 'That did not work',
@@ -45,6 +51,8 @@ export const commonTexts = {
     view: 'This view cannot be shown',
     viewWay: 'This is an error of the console. Reload the page, or open another view.',
     reload: 'Load again',
+    newRelease: 'A new version of the console is here',
+    newReleaseWay: 'Load the page again to continue. What you have sent is stored.',
     unknownView: 'There is no such page',
     unknownViewWay: 'There is nothing at this address. Start with the overview.',
   },

@@ -7,6 +7,7 @@ import { Action } from '../parts/action';
 import { FailureNotice } from '../parts/failure';
 import { Field } from '../parts/field';
 import { Card, PageView } from '../parts/page';
+import { Prose } from '../parts/prose';
 import { signIn, wasRefused } from '../session';
 import { texts } from '../texts';
 
@@ -19,9 +20,9 @@ export function SignInView() {
   const isRefused = enter.error instanceof RequestError && enter.error.status === 401;
   return (
     <main className="narrow">
-      <PageView title={texts.key.title}>
+      <p className="brand">{texts.name}</p>
+      <PageView title={texts.key.title} lead={texts.key.lead}>
         <Card>
-          <p>{texts.key.lead}</p>
           {wasRefused() && (
             <p role="alert" className="notice bad">
               {texts.key.refused}
@@ -36,7 +37,7 @@ export function SignInView() {
           >
             <Field
               label={texts.key.field}
-              hint={texts.key.where}
+              hint={texts.key.hint}
               type="password"
               autoComplete="off"
               value={key}
@@ -47,7 +48,20 @@ export function SignInView() {
             </Action>
           </Form>
         </Card>
+        <div>
+          <Help question={texts.key.none} answer={texts.key.noneWay} />
+          <Help question={texts.key.operator} answer={texts.key.operatorWay} />
+        </div>
       </PageView>
     </main>
   );
 }
+
+const Help = ({ question, answer }: Record<'question' | 'answer', string>) => (
+  <details>
+    <summary>{question}</summary>
+    <p className="muted">
+      <Prose>{answer}</Prose>
+    </p>
+  </details>
+);

@@ -1,93 +1,168 @@
-import { bodyOf, client, type Schemas } from '../api';
-import { usePages } from '../data/queries';
-import { count, time } from '../locale';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading, PageView } from '../parts/page';
-import { ScrollTable } from '../parts/scroll-table';
+import { Link } from 'wouter';
+import type { Schemas } from '../api';
+import { pathOf, useDeliveries, useWebhook, type Webhook } from '../data/webhooks';
+import { count } from '../locale';
+import { Empty } from '../parts/empty';
+import { Facts } from '../parts/facts';
+import { Card, PageView } from '../parts/page';
+import { List, Query } from '../parts/query';
+import { Table } from '../parts/table';
+import { Time } from '../parts/time';
 import { Value } from '../parts/value';
+import { EventType, WebhookEvents, WebhookState, webhookTitle } from '../parts/webhook-state';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
-import { useWebhooks, WebhookTable } from './webhooks';
+import { WebhookActions } from './webhook-actions';
 
-/** A webhook, with the deliveries of its events. */
+const { webhooks: words } = texts;
+const trail = [{ text: words.title, href: routes.webhooks }];
+
+/** A webhook with its actions, and the messages that it has sent. */
 export function WebhookView({ webhookId }: { webhookId: string }) {
-  const webhook = useWebhooks()
-    .data?.pages.flatMap(({ items }) => items)
-    .find(({ webhook_id }) => webhook_id === webhookId);
+  const asked = useWebhook(webhookId);
+  const webhook = asked.data;
   return (
-    <PageView title={texts.webhooks.number(webhookId)}>
-      {webhook && (
-        <Card>
-          <WebhookTable webhooks={[webhook]} />
-        </Card>
-      )}
-      <Card title={texts.webhooks.deliveries}>
-        <p className="muted">{texts.webhooks.deliveriesLead}</p>
-        <Deliveries webhookId={webhookId} />
-      </Card>
+    <PageView
+      title={webhook ? webhookTitle(webhook) : words.number(webhookId)}
+      trail={trail}
+      lead={webhook && <Value>{webhook.url}</Value>}
+    >
+      <Query of={asked}>
+        {(found) => (found ? <Details webhook={found} /> : <Unknown webhookId={webhookId} />)}
+      </Query>
     </PageView>
   );
 }
 
-const everyMilliseconds = 5_000;
-const isOpen = ({ finished_at }: Schemas['WebhookDelivery']) => finished_at === null;
+const Unknown = ({ webhookId }: { webhookId: string }) => (
+  <Card>
+    <Empty
+      title={words.unknown(webhookId)}
+      lead={words.unknownWay}
+      action={
+        <Link className="button" href={routes.webhooks}>
+          {words.all}
+        </Link>
+      }
+    />
+  </Card>
+);
 
-function Deliveries({ webhookId }: { webhookId: string }) {
-  const list = usePages(
-    ['deliveries', webhookId],
-    (cursor) =>
-      bodyOf(
-        client.GET('/webhooks/{webhook_id}/deliveries', {
-          params: { path: { webhook_id: webhookId }, query: { cursor, limit: 50 } },
-        }),
-      ),
-    true,
-    (pages) => (pages.some(({ items }) => items.some(isOpen)) ? everyMilliseconds : false),
-  );
-  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
-  if (list.isPending) return <Loading />;
-  const deliveries = list.data.pages.flatMap(({ items }) => items);
-  if (deliveries.length === 0) return <p>{texts.webhooks.noDeliveries}</p>;
-  const { event, happened, outcome, attempts, result, ended } = texts.webhooks;
+function Details({ webhook }: { webhook: Webhook }) {
+  const { partner_name: partner } = webhook;
+  const path = pathOf(webhook);
   return (
     <>
-      <ScrollTable
-        label={texts.webhooks.deliveries}
-        columns={[
-          ...[event, outcome, happened].map((title) => ({ title })),
-          { title: attempts, isNumber: true },
-          ...[result, ended].map((title) => ({ title })),
-        ]}
-      >
-        {deliveries.map((delivery) => (
-          <tr key={delivery.message_id}>
-            <th scope="row">
-              {delivery.event_type}
-              <div className="muted digest">{delivery.message_id}</div>
-            </th>
-            <td>
-              <Outcome delivery={delivery} />
-            </td>
-            <td className="time">{time(delivery.happened_at)}</td>
-            <td className="number">{count(delivery.attempts)}</td>
-            <td>
-              <Value>{delivery.last_result}</Value>
-            </td>
-            <td className="time">{time(delivery.finished_at)}</td>
-          </tr>
-        ))}
-      </ScrollTable>
-      <More list={list} />
+      <Card>
+        <Facts
+          facts={[
+            [words.state, <WebhookState key="state" webhook={webhook} />],
+            [
+              words.partner,
+              partner === null ? (
+                words.allPartners
+              ) : (
+                <Link href={addressOf('partner', { partner })}>
+                  <Value>{partner}</Value>
+                </Link>
+              ),
+            ],
+            [words.events, <WebhookEvents key="events" types={webhook.event_types} />],
+            [words.created, <Time key="created" at={webhook.created_at} />],
+            [words.lastFailure, webhook.failed_at && <LastFailure webhook={webhook} />],
+            [
+              words.discarded,
+              webhook.discarded > 0 && <span title={words.discardedHint}>{count(webhook.discarded)}</span>,
+            ],
+          ]}
+        />
+        {path ? (
+          <WebhookActions webhook={webhook} path={path} />
+        ) : (
+          <OfOperator webhookId={webhook.webhook_id} />
+        )}
+      </Card>
+      <Card title={words.deliveries}>
+        <Deliveries webhookId={webhook.webhook_id} />
+      </Card>
     </>
   );
 }
+
+const LastFailure = ({ webhook: { failed_at, failure_reason } }: { webhook: Webhook }) => (
+  <>
+    <Time at={failed_at} />
+    {failure_reason && (
+      <div className="muted small">
+        <Value>{failure_reason}</Value>
+      </div>
+    )}
+  </>
+);
+
+const OfOperator = ({ webhookId }: { webhookId: string }) => (
+  <details>
+    <summary>{words.ofOperator}</summary>
+    <p className="muted">{words.ofOperatorWay}</p>
+    <pre tabIndex={0}>
+      <code>{words.commands(webhookId)}</code>
+    </pre>
+  </details>
+);
+
+const Deliveries = ({ webhookId }: { webhookId: string }) => (
+  <List
+    of={useDeliveries(webhookId)}
+    empty={<Empty title={words.noDeliveries} lead={words.noDeliveriesWay} />}
+  >
+    {(deliveries) => (
+      <Table
+        label={words.deliveries}
+        rows={deliveries}
+        keyOf={({ message_id }) => message_id}
+        columns={[
+          {
+            title: words.event,
+            kind: 'name',
+            cell: ({ event_type, message_id }) => (
+              <>
+                <EventType type={event_type} />
+                <div className="muted small digest">{message_id}</div>
+              </>
+            ),
+          },
+          { title: words.outcome, cell: (delivery) => <Outcome delivery={delivery} /> },
+          { title: words.happened, kind: 'tight', cell: ({ happened_at }) => <Time at={happened_at} /> },
+          { title: words.attempts, kind: 'number', cell: ({ attempts }) => count(attempts) },
+          {
+            title: words.result,
+            kind: 'tight',
+            cell: ({ last_result }) =>
+              last_result &&
+              (last_result === 'no response' ? words.noResponse : <Value>{last_result}</Value>),
+          },
+          {
+            title: words.ended,
+            kind: 'tight',
+            cell: ({ finished_at }) => finished_at && <Time at={finished_at} />,
+          },
+        ]}
+      />
+    )}
+  </List>
+);
 
 function Outcome({ delivery: { status, next_attempt_at } }: { delivery: Schemas['WebhookDelivery'] }) {
   const kinds: Record<string, string> = { delivered: 'good', discarded: 'bad' };
   return (
     <>
-      <span className={`badge ${kinds[status] ?? 'watch'}`}>{texts.webhooks.outcomes[status]}</span>
-      {next_attempt_at && <p className="muted">{texts.webhooks.next(time(next_attempt_at))}</p>}
+      <span className={`badge ${kinds[status] ?? 'watch'}`}>{words.outcomes[status]}</span>
+      {next_attempt_at && (
+        <div className="muted small">
+          {words.next}
+          <Time at={next_attempt_at} />
+        </div>
+      )}
     </>
   );
 }

@@ -1,120 +1,84 @@
 import { Link } from 'wouter';
-import { bodyOf, client, type Schemas } from '../api';
-import { usePages } from '../data/queries';
-import { count, time } from '../locale';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading, PageView } from '../parts/page';
+import { root } from '../api';
+import { useWebhooks, type Webhook } from '../data/webhooks';
+import { count } from '../locale';
+import { Empty } from '../parts/empty';
+import { Card, PageView } from '../parts/page';
 import { Prose } from '../parts/prose';
-import { ScrollTable } from '../parts/scroll-table';
+import { List } from '../parts/query';
+import { Table } from '../parts/table';
+import { Time } from '../parts/time';
 import { Value } from '../parts/value';
+import { WebhookEvents, WebhookState, webhookTitle } from '../parts/webhook-state';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
 
-type Webhook = Schemas['Webhook'];
-
-export const useWebhooks = () =>
-  usePages(['webhooks'], (cursor) =>
-    bodyOf(client.GET('/webhooks', { params: { query: { cursor, limit: 100 } } })),
-  );
+const { webhooks: words } = texts;
 
 /** Endpoints of events, with their state. */
 export function WebhooksView() {
   return (
-    <PageView title={texts.webhooks.title}>
-      <p className="muted">
-        <Prose>{texts.webhooks.lead}</Prose>
-      </p>
+    <PageView title={words.title} lead={words.lead}>
       <Card>
-        <Webhooks />
+        <List of={useWebhooks()} empty={<NoWebhook />}>
+          {(webhooks) => <WebhookTable webhooks={webhooks} />}
+        </List>
       </Card>
     </PageView>
   );
 }
 
-function Webhooks() {
-  const list = useWebhooks();
-  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
-  if (list.isPending) return <Loading />;
-  const webhooks = list.data.pages.flatMap(({ items }) => items);
-  if (webhooks.length === 0)
-    return (
-      <>
-        <p>{texts.webhooks.none}</p>
-        <p className="muted">
-          <Prose>{texts.webhooks.noneWay}</Prose>
-        </p>
-      </>
-    );
-  return (
-    <>
-      <WebhookTable webhooks={webhooks} />
-      <More list={list} />
-    </>
-  );
-}
+const NoWebhook = () => (
+  <Empty
+    title={words.none}
+    lead={<Prose>{words.noneWay}</Prose>}
+    action={
+      <a className="button" href={new URL('docs#/Webhooks/replaceWebhook', root).href}>
+        {words.noneAction}
+      </a>
+    }
+  />
+);
 
-export function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
-  const { url, events, state, lastFailure, discarded } = texts.webhooks;
+function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   return (
-    <ScrollTable
-      label={texts.webhooks.title}
+    <Table
+      label={words.title}
+      rows={webhooks}
+      keyOf={({ webhook_id }) => webhook_id}
       columns={[
-        ...[url, texts.partners.name, events, state, lastFailure].map((title) => ({ title })),
-        { title: discarded, isNumber: true },
+        {
+          title: words.url,
+          kind: 'name',
+          cell: (webhook) => (
+            <>
+              <Link href={addressOf('webhook', { webhook: webhook.webhook_id })}>
+                {webhookTitle(webhook)}
+              </Link>
+              <div className="muted small">
+                <Value>{webhook.url}</Value>
+              </div>
+            </>
+          ),
+        },
+        {
+          title: words.partner,
+          cell: ({ partner_name }) =>
+            partner_name === null ? words.allPartners : <Value>{partner_name}</Value>,
+        },
+        { title: words.events, cell: (webhook) => <WebhookEvents types={webhook.event_types} /> },
+        { title: words.state, cell: (webhook) => <WebhookState webhook={webhook} /> },
+        {
+          title: words.lastFailure,
+          kind: 'tight',
+          cell: ({ failed_at }) => failed_at && <Time at={failed_at} />,
+        },
+        {
+          title: words.discarded,
+          kind: 'number',
+          cell: ({ discarded }) => count(discarded),
+        },
       ]}
-    >
-      {webhooks.map((webhook) => (
-        <tr key={webhook.webhook_id}>
-          <th scope="row">
-            <Link href={addressOf('webhook', { webhook: webhook.webhook_id })}>
-              {texts.webhooks.number(webhook.webhook_id)}
-            </Link>
-            <div className="muted">
-              <Value>{webhook.url}</Value>
-            </div>
-          </th>
-          <td>
-            {webhook.partner_name === null ? (
-              texts.webhooks.allPartners
-            ) : (
-              <Value>{webhook.partner_name}</Value>
-            )}
-          </td>
-          <td>{webhook.event_types?.join(', ') ?? texts.webhooks.allEvents}</td>
-          <td>
-            <State webhook={webhook} />
-          </td>
-          <td>
-            {time(webhook.failed_at)}
-            {webhook.failure_reason && (
-              <p className="muted">
-                <Value>{webhook.failure_reason}</Value>
-              </p>
-            )}
-          </td>
-          <td className="number">{count(webhook.discarded)}</td>
-        </tr>
-      ))}
-    </ScrollTable>
+    />
   );
-}
-
-function State({ webhook }: { webhook: Webhook }) {
-  const { failures_in_a_row: failures, paused_until, disabled_at, disabled_reason } = webhook;
-  const { used, failing, paused, disabled } = texts.webhooks.states;
-  if (disabled_at)
-    return (
-      <>
-        <span className="badge bad">{disabled(time(disabled_at))}</span>
-        {disabled_reason && (
-          <p className="muted">
-            <Value>{disabled_reason}</Value>
-          </p>
-        )}
-      </>
-    );
-  if (paused_until) return <span className="badge watch">{paused(time(paused_until))}</span>;
-  if (failures > 0) return <span className="badge watch">{failing(failures)}</span>;
-  return <span className="badge good">{used}</span>;
 }
