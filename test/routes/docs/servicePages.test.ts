@@ -147,23 +147,67 @@ describe('the addresses of the console', () => {
     expect(contentSecurityPolicy).not.toMatch(/unsafe|https?:|\*/);
   });
 
-  it('load less than 300 kB compressed: page, script and styles', async () => {
+  it('load at most 200 kB until the overview is shown: page, styles, and the scripts that it imports', async () => {
     const { body: shell } = await service.api.get('/console');
     const files = addressesIn(shell as string).map((address) => address.slice(1));
     expect(files).toHaveLength(2);
     const styles = await service.api.get(files.find((path) => path.endsWith('.css'))!);
     expect(styles.body).not.toMatch(/url\(|@import/);
+    const overview = await importsOf([...files, ...(await chunksOf('home'))]);
 
-    for (const [encoding, bytesMax] of Object.entries({ br: 240_000, gzip: 300_000 })) {
+    for (const encoding of ['br', 'gzip']) {
       const sizes = await Promise.all(
-        ['/console', ...files].map(async (path) => {
+        ['/console', ...overview].map(async (path) => {
           const { headers } = await get(path, { 'accept-encoding': encoding });
           expect(headers['content-encoding']).toBe(encoding);
           return Number(headers['content-length']);
         }),
       );
-      expect(sizes.reduce((sum, each) => sum + each)).toBeLessThan(bytesMax);
+      expect(sizes.reduce((sum, each) => sum + each)).toBeLessThan(200_000);
     }
+  });
+});
+
+/** Returns the addresses of the parts of the console that a view has, or all that the console imports when they are needed. */
+async function chunksOf(view = '[\\w-]+'): Promise<string[]> {
+  const { text } = await get('/console');
+  const script = addressesIn(text).find((path) => path.endsWith('.js'))!;
+  const { text: code } = await get(script.slice(1));
+  const imported = code.matchAll(new RegExp(`import\\("\\./(${view}-[A-Z0-9]{8}\\.js)"\\)`, 'g'));
+  return [...new Set(Array.from(imported, ([, name]) => `/assets/${name}`))];
+}
+
+/** Returns the scripts with all that they import at once, and other files as they are. */
+async function importsOf(files: string[]): Promise<string[]> {
+  const found = new Set(files);
+  for (const path of found) {
+    if (!path.endsWith('.js')) continue;
+    const { text } = await get(path);
+    for (const [, name] of text.matchAll(/(?:from|import) ?"\.\/([\w-]+\.js)"/g))
+      found.add(`/assets/${name}`);
+  }
+  return [...found];
+}
+
+describe('the parts of the console that are loaded when they are needed', () => {
+  it('are served and cached forever, with all that they import', async () => {
+    const views = await chunksOf();
+    expect(views.length).toBeGreaterThan(15);
+    for (const path of await importsOf(views)) {
+      const { status, headers } = await get(path);
+      expect({ path, status }).toEqual({ path, status: 200 });
+      expect(headers['content-type']).toBe('text/javascript; charset=utf-8');
+      expectSecurityHeaders(new Headers(headers as Record<string, string>), {
+        'cache-control': 'public, max-age=31536000, immutable',
+      });
+    }
+  });
+
+  it('are unknown at the addresses of another release, and are not cached', async () => {
+    const [path] = await chunksOf('home');
+    const { status, headers } = await get(path!.replace(/-[A-Z0-9]{8}\.js$/, '-OTHERONE.js'));
+    expect(status).toBe(404);
+    expect(headers['cache-control']).toBe('no-store');
   });
 });
 

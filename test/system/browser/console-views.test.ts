@@ -78,6 +78,12 @@ const views = (): [path: string, shown: string][] => [
   [`/products/${productId}`, '.time-line li'],
   ['/orders', 'tbody tr'],
   ['/sales', '.bars li'],
+  ['/webhooks', '.empty'],
+  ['/webhooks/99999', '.empty'],
+  ['/webhooks', 'tbody .badge.watch'],
+  ['/webhooks/1', '[role=status]'],
+  ['/webhooks/2', 'summary'],
+  ['/webhooks/99999', '.empty'],
   ['/nowhere', 'main .button'],
   ['/products/PR99999999', '[role=alert]'],
   ['/feeds/FD99999999/run', '[role=alert]'],
@@ -189,7 +195,7 @@ describe('the catalog', () => {
   });
 });
 
-describe('the landing page', () => {
+describe('the landing page and the sign-in', () => {
   it('follows the rules of accessibility, and leads to the console', async () => {
     const { page, complaints } = await openPage(browser);
     await page.goto(`${service.url!}/`);
@@ -197,6 +203,9 @@ describe('the landing page', () => {
     expect(await findUnreadable(page)).toEqual([]);
     await page.getByRole('link', { name: 'Open the console' }).click();
     await page.getByLabel('API key').waitFor();
+    await page.getByText('I have no key').click();
+    await page.getByText('Ask the operator').waitFor();
+    expect(await findUnreadable(page)).toEqual([]);
     expect(complaints).toEqual([]);
   });
 });
@@ -350,5 +359,46 @@ describe('a view that cannot be displayed', () => {
     await page.unrouteAll();
     await page.getByRole('button', { name: 'Load again' }).click();
     await page.locator('tbody tr').first().waitFor();
+  });
+});
+
+describe('a part of the console that is loaded when it is needed', () => {
+  it('is reported as replaced after an upgrade of the service, and loaded with the page', async () => {
+    const { page } = await openConsole(browser, { url: service.url!, key: service.key! }, '/');
+    const places = page.getByRole('navigation', { name: 'Main' });
+    await page.route('**/assets/queue-*', (route) => route.fulfill({ status: 404 }));
+    await page.route('**/console', async (route) => {
+      const shell = await (await route.fetch()).text();
+      return route.fulfill({ body: shell.replace(/console-[0-9a-f]{16}\.js/, 'console-0123456789abcdef.js') });
+    });
+    await places.getByRole('link', { name: 'Queue' }).click();
+    await page.getByRole('heading', { name: 'A new version of the console is here' }).waitFor();
+    expect(await findUnreadable(page)).toEqual([]);
+
+    await page.unrouteAll();
+    await page.getByRole('button', { name: 'Load again' }).click();
+    await page.getByRole('heading', { name: 'Queue', level: 1 }).waitFor();
+  });
+});
+
+describe('the keyboard', () => {
+  it('reaches the search by one key from any view, and the focus is in each view that is opened', async () => {
+    const { page } = await openConsole(browser, { url: service.url!, key: service.key! }, '/');
+    const focused = () => page.evaluate<string>('document.activeElement.tagName + document.activeElement.type');
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.keyboard.press('/');
+    await page.waitForFunction("document.activeElement.type === 'search'");
+    expect(new URL(page.url()).pathname).toBe('/console/catalog');
+    await page.keyboard.type('a/b');
+    expect(await page.getByLabel('Name, brand or SKU').inputValue()).toBe('a/b');
+
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.getByRole('button', { name: 'Menu' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Webhooks' }).focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+    expect(await focused()).toMatch(/^H1/);
+    expect(await page.getByRole('navigation', { name: 'Main' }).isVisible()).toBe(false);
   });
 });

@@ -1,16 +1,7 @@
 import { useState } from 'react';
 import { RequestError } from '../api';
-import {
-  dayBefore,
-  keptDays,
-  lastHour,
-  usePause,
-  usePing,
-  useReplay,
-  type Period,
-  type Webhook,
-  type WebhookPath,
-} from '../data/webhooks';
+import { dayBefore, keptDays, lastHour, type Period } from '../data/periods';
+import { usePause, usePing, useReplay, type Webhook, type WebhookPath } from '../data/webhooks';
 import { day } from '../locale';
 import { Action } from '../parts/action';
 import { Check } from '../parts/check';
