@@ -58,8 +58,11 @@ export async function fill(url: string, dataDir: string): Promise<void> {
   await upload(url, 'Gale Boats', 'gale.csv', contentOf('Gale Boats', { rows: 12 }));
   await addSources(url);
   const database = await connectTo(dataDir);
-  for (const statement of [earlierSql, ordersSql, webhooksSql]) await database.query(statement);
-  await database.end();
+  try {
+    for (const statement of [earlierSql, ordersSql, webhooksSql]) await database.query(statement);
+  } finally {
+    await database.end();
+  }
 }
 
 /** Requests runs, which stay queued without a worker. */
@@ -143,7 +146,7 @@ const earlierSql = `
   create temporary table moved as
     select feed_id, (row_number() over (partition by partner_id order by feed_id desc) - 1) * interval '5 days 3 hours' as ago from feeds;
   update feeds set uploaded_at = uploaded_at - ago, last_completed_at = last_completed_at - ago from moved where moved.feed_id = feeds.feed_id;
-  update runs set requested_at = requested_at - ago, started_at = started_at - ago, finished_at = finished_at - ago
+  update runs set requested_at = runs.requested_at - ago, started_at = runs.started_at - ago, finished_at = runs.finished_at - ago
     from validation_jobs join moved using (feed_id) where validation_jobs.job_id = runs.job_id;
 `;
 

@@ -8,7 +8,7 @@ export const webhooksTexts = {
     lead: 'Addresses of your programs. The service sends them a message when something happens, such as a loaded feed or an order.',
     none: 'No webhook yet',
     noneWay:
-      'With a webhook, your program learns of a loaded feed, a failed run or an order at once, and need not ask again and again. A developer creates one by the API: `PUT /partners/{name}/webhooks/{webhook}` with the address of the program.',
+      'With a webhook, your program learns of a loaded feed, a failed run or an order at once, instead of asking again and again. A developer creates it by the API, with the address of the program.',
     noneAction: 'How to create one',
     all: 'All webhooks',
     number: (id: string) => `Webhook ${id}`,
