@@ -369,7 +369,9 @@ describe('a part of the console that is loaded when it is needed', () => {
     await page.route('**/assets/queue-*', (route) => route.fulfill({ status: 404 }));
     await page.route('**/console', async (route) => {
       const shell = await (await route.fetch()).text();
-      return route.fulfill({ body: shell.replace(/console-[0-9a-f]{16}\.js/, 'console-0123456789abcdef.js') });
+      return route.fulfill({
+        body: shell.replace(/console-[0-9a-f]{16}\.js/, 'console-0123456789abcdef.js'),
+      });
     });
     await places.getByRole('link', { name: 'Queue' }).click();
     await page.getByRole('heading', { name: 'A new version of the console is here' }).waitFor();
@@ -384,7 +386,8 @@ describe('a part of the console that is loaded when it is needed', () => {
 describe('the keyboard', () => {
   it('reaches the search by one key from any view, and the focus is in each view that is opened', async () => {
     const { page } = await openConsole(browser, { url: service.url!, key: service.key! }, '/');
-    const focused = () => page.evaluate<string>('document.activeElement.tagName + document.activeElement.type');
+    const focused = () =>
+      page.evaluate<string>('document.activeElement.tagName + document.activeElement.type');
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('/');
     await page.waitForFunction("document.activeElement.type === 'search'");
