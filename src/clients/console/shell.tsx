@@ -52,10 +52,11 @@ function SideBar() {
   const seesAll = useSeesAllPartners();
   // A chosen place closes it.
   const isOpen = openAt === path;
-  // Sources are below partners, as in the API; products are in the catalog.
+  // Sources are below partners, as in the API; products are in the catalog, and skipped rows beside the feeds.
   const place = path
     .replace(/^\/partners\/[^/]+(?=\/sources\/)/, '')
-    .replace(/^\/products\//, `${routes.catalog}/`);
+    .replace(/^\/products\//, `${routes.catalog}/`)
+    .replace(routes.skipped, routes.feeds);
   const isCurrent = (to: string) =>
     to === routes.home ? path === to : place === to || place.startsWith(`${to}/`);
   return (

@@ -19,6 +19,8 @@ const FeedsView = loaded(async () => (await import('./views/feeds')).FeedsView);
 const FeedView = loaded(async () => (await import('./views/feed')).FeedView);
 const PartnersView = loaded(async () => (await import('./views/partners')).PartnersView);
 const PartnerView = loaded(async () => (await import('./views/partner')).PartnerView);
+const PartnerPlaceView = loaded(async () => (await import('./views/partner-place')).PartnerPlaceView);
+const SkippedView = loaded(async () => (await import('./views/skipped')).SkippedView);
 const FormatView = loaded(async () => (await import('./views/format')).FormatView);
 const SourcesView = loaded(async () => (await import('./views/sources')).SourcesView);
 const NewSourceView = loaded(async () => (await import('./views/source-form')).NewSourceView);
@@ -51,6 +53,10 @@ export function Views() {
           </Route>
           <Route path={routes.partners} component={PartnersView} />
           <Route path={routes.partner}>{({ partner }) => <PartnerView name={partner} />}</Route>
+          <Route path={routes.partnerPlace}>
+            {({ partner, place }) => <PartnerPlaceView partner={partner} place={place} />}
+          </Route>
+          <Route path={routes.skipped} component={SkippedView} />
           <Route path={routes.format}>
             {({ partner, format }) => <FormatView partner={partner} name={format} />}
           </Route>

@@ -103,18 +103,16 @@ export const useSeesAllPartners = () =>
     staleTime: Infinity,
   }).data ?? false;
 
-export const useFeeds = (query: {
-  partner_name?: string;
-  status?: 'processing' | 'processed' | 'failed';
-  limit?: number;
-}) =>
+type FeedsQuery = NonNullable<paths['/feeds']['get']['parameters']['query']>;
+
+export const useFeeds = (query: Omit<FeedsQuery, 'cursor'>) =>
   usePages(['feeds', query], (cursor) =>
     bodyOf(client.GET('/feeds', { params: { query: { ...query, cursor } } })),
   );
 
 type PartnersQuery = NonNullable<paths['/partners']['get']['parameters']['query']>;
 
-export const usePartners = (query: Pick<PartnersQuery, 'q' | 'attention' | 'sort_by'>) =>
+export const usePartners = (query: Pick<PartnersQuery, 'q' | 'attention' | 'sort_by' | 'limit'>) =>
   usePages(['partners', query], (cursor) =>
     bodyOf(client.GET('/partners', { params: { query: { ...query, cursor } } })),
   );

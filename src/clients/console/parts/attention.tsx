@@ -1,43 +1,96 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { time } from '../locale';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
-import { Value } from './value';
+import { Table, type Column } from './table';
+import { Time } from './time';
+import { Value, visible } from './value';
 
+type Partner = Schemas['Partner'];
 type Reason = Schemas['KnownAttentionReason'];
+type Attention = Schemas['PartnerAttention'];
 
 /** Reasons with correct products; all other reasons mean that products are wrong or missing. */
 const mild: readonly string[] = ['many_skipped', 'more_skipped', 'stale', 'never_run'] satisfies Reason[];
 
-/** Returns the address of the object of a reason. */
-function placeOf(reason: string, partner: string): string {
-  if (reason === 'source_failing') return addressOf('sources', { partner });
-  if (reason === 'last_run_failed' || reason === 'withdrawals_blocked')
-    return addressOf('feeds', { partner, status: 'failed' });
-  if (reason === 'never_run') return addressOf('feeds', { partner, status: 'processing' });
-  return addressOf('feeds', { partner });
+/** A reason in words, marked as urgent or not. A newer service can have other reasons. */
+function ReasonText({ reason, count }: Attention) {
+  const say = texts.attention.reasons[reason as Reason] as ((count: number) => string) | undefined;
+  return (
+    <span className={`sign ${mild.includes(reason) ? 'watch' : 'bad'}`}>
+      {say ? say(count) : <Value>{reason}</Value>}
+    </span>
+  );
 }
 
-/** Reasons for which a partner needs attention, worst first, each with a link to its object. */
-export function AttentionList({ partner }: { partner: Schemas['Partner'] }) {
-  if (partner.attention.length === 0) return <span className="badge good">{texts.attention.none}</span>;
+/** The reasons of a partner in words, worst first. */
+export function AttentionList({ partner }: { partner: Partner }) {
   return (
     <ul className="plain">
-      {partner.attention.map(({ reason, since, count }) => {
-        const say = texts.attention.reasons[reason as Reason] as ((count: number) => string) | undefined;
-        return (
-          <li key={reason}>
-            <Link
-              href={placeOf(reason, partner.partner_name)}
-              className={`badge ${mild.includes(reason) ? 'watch' : 'bad'}`}
-            >
-              {say ? say(count) : <Value>{reason}</Value>}
-            </Link>{' '}
-            <span className="muted">{texts.attention.since(time(since))}</span>
-          </li>
-        );
-      })}
+      {partner.attention.map((each) => (
+        <li key={each.reason}>
+          <ReasonText {...each} />
+        </li>
+      ))}
     </ul>
+  );
+}
+
+interface Line {
+  partner: string;
+  attention: Attention;
+}
+
+interface Options {
+  partners: Partner[];
+  /** Whether the view is about one partner, whose name is its title. */
+  isOfPartner?: boolean;
+}
+
+/** A line for each partner and reason, with the action that it wants. */
+export function AttentionTable({ partners, isOfPartner = false }: Options) {
+  const { title, what, since } = texts.attention;
+  const lines = partners.flatMap(({ partner_name, attention }) =>
+    attention.map((each): Line => ({ partner: partner_name, attention: each })),
+  );
+  const name: Column<Line> = {
+    title: texts.partners.name,
+    kind: 'name',
+    cell: ({ partner }) => (
+      <Link href={addressOf('partner', { partner })}>
+        <Value>{partner}</Value>
+      </Link>
+    ),
+  };
+  const reason: Column<Line> = {
+    title: what,
+    kind: isOfPartner ? 'name' : undefined,
+    cell: ({ attention }) => <ReasonText {...attention} />,
+  };
+  return (
+    <Table
+      label={title}
+      columns={[
+        ...(isOfPartner ? [reason] : [name, reason]),
+        { title: since, kind: 'tight', cell: ({ attention }) => <Time at={attention.since} /> },
+        { title: texts.attention.way, kind: 'tight', cell: (line) => <Way {...line} /> },
+      ]}
+      rows={lines}
+      keyOf={({ partner, attention }) => `${attention.reason}/${partner}`}
+    />
+  );
+}
+
+function Way({ partner, attention: { reason } }: Line) {
+  const { ways, otherWay, wayOf } = texts.attention;
+  const way = (ways[reason as Reason] as string | undefined) ?? otherWay;
+  return (
+    <Link
+      className="button small"
+      href={addressOf('partnerPlace', { partner, place: reason })}
+      aria-label={wayOf(way, visible(partner))}
+    >
+      {way}
+    </Link>
   );
 }

@@ -4,15 +4,21 @@ import { productsOf, rowsOf } from './nouns';
 export const feedsTexts = {
   feeds: {
     title: 'Feeds',
-    none: 'No feed matches.',
+    views: 'Views of the feeds',
+    all: 'All feeds',
+    none: 'No feed matches',
+    noneLead: 'Choose another partner, status or time.',
+    noneYet: 'No feed has been sent yet',
+    noneYetLead:
+      'A feed is the file of a partner with its products. It is sent here, or fetched by a source.',
     feed: 'Feed',
+    file: 'File',
     partner: 'Partner',
     status: 'Status',
     uploaded: 'Uploaded',
+    from: 'From',
+    to: 'Until',
     filters: 'Filters',
-    overTime: 'Rows of the feeds shown, over time',
-    loaded: 'Loaded',
-    skipped: 'Skipped',
   },
   feed: {
     steps: 'Steps of this feed',

@@ -2,99 +2,117 @@ import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { useFilters } from '../data/address';
 import { usePartners } from '../data/queries';
-import { count, time } from '../locale';
+import { count } from '../locale';
 import { AttentionList } from '../parts/attention';
-import { FailureNotice } from '../parts/failure';
+import { Empty } from '../parts/empty';
 import { Choice, Field } from '../parts/field';
-import { More } from '../parts/more';
-import { Card, Loading, PageView } from '../parts/page';
-import { ScrollTable } from '../parts/scroll-table';
+import { Card, PageView } from '../parts/page';
+import { List } from '../parts/query';
+import { Table, type Column } from '../parts/table';
+import { Time } from '../parts/time';
+import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
-import { addressOf } from '../routes';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 
-/** The partners by name, or sorted by need of attention, or with one reason for it. */
+type Partner = Schemas['Partner'];
+
+/** The partners by name, or the most urgent first, or with one reason for attention. */
 export function PartnersView() {
   const [read, write] = useFilters();
-  const { sort, sorts, reason } = texts.partners;
   const { names } = texts.attention;
   const known = Object.keys(names) as (keyof typeof names)[];
   const sortBy = read('sort') === 'attention' ? 'attention' : 'name';
   const attention = known.find((each) => each === read('attention'));
-  const list = usePartners({ q: read('q') || undefined, sort_by: sortBy, attention });
+  const q = useDeferred(read('q'));
+  const list = usePartners({ q: q || undefined, sort_by: sortBy, attention, limit: 50 });
+  const isFiltered = q !== '' || attention !== undefined;
   return (
-    <PageView title={texts.partners.title}>
+    <PageView
+      title={texts.partners.title}
+      actions={
+        <Link className="button primary" href={routes.send}>
+          {texts.partners.send}
+        </Link>
+      }
+    >
       <Card>
         <div className="filters" role="search" aria-label={texts.feeds.filters}>
-          <Field label={texts.partners.search} value={read('q')} onChange={(q) => write({ q })} />
+          <Field
+            label={texts.partners.search}
+            type="search"
+            value={read('q')}
+            onChange={(text) => write({ q: text })}
+          />
           <Choice
-            label={reason}
+            label={texts.partners.reason}
             value={attention ?? ''}
             options={[['', texts.all], ...known.map((each) => [each, names[each]] as const)]}
             onChange={(chosen) => write({ attention: chosen })}
           />
-          <Choice
-            label={sort}
-            value={sortBy}
-            options={Object.entries(sorts)}
-            onChange={(chosen) => write({ sort: chosen })}
-          />
         </div>
-        <PartnerTable list={list} />
+        <List of={list} empty={<NoPartner isFiltered={isFiltered} />}>
+          {(partners) => (
+            <Table
+              label={texts.partners.title}
+              columns={columnsOf(sortBy, (sort) => write({ sort }))}
+              rows={partners}
+              keyOf={({ partner_name }) => partner_name}
+            />
+          )}
+        </List>
       </Card>
     </PageView>
   );
 }
 
-/** Partners, with the reasons for which they need attention. */
-export function PartnerTable({ list }: { list: ReturnType<typeof usePartners> }) {
-  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
-  if (list.isPending) return <Loading />;
-  const partners = list.data.pages.flatMap(({ items }) => items);
-  if (partners.length === 0) return <p className="muted">{texts.partners.none}</p>;
-  const { name, attention, products, last, lastFeed } = texts.partners;
+function NoPartner({ isFiltered }: { isFiltered: boolean }) {
+  const { none, noneLead, noneYet, noneYetLead } = texts.partners;
+  if (isFiltered) return <Empty title={none} lead={noneLead} />;
   return (
-    <>
-      <ScrollTable
-        label={texts.partners.title}
-        columns={[
-          { title: name },
-          { title: attention },
-          { title: products, isNumber: true },
-          { title: last },
-          { title: lastFeed },
-        ]}
-      >
-        {partners.map((partner) => (
-          <PartnerRow key={partner.partner_name} partner={partner} />
-        ))}
-      </ScrollTable>
-      <More list={list} />
-    </>
+    <Empty
+      title={noneYet}
+      lead={noneYetLead}
+      action={
+        <Link className="button" href={routes.send}>
+          {texts.partners.send}
+        </Link>
+      }
+    />
   );
 }
 
-function PartnerRow({ partner }: { partner: Schemas['Partner'] }) {
-  const { partner_name, products, last_completed_at, last_feed_id } = partner;
-  return (
-    <tr>
-      <th scope="row">
+function columnsOf(sortBy: 'name' | 'attention', sort: (by: string) => void): Column<Partner>[] {
+  const { name, attention, products, last, lastFeed, never } = texts.partners;
+  return [
+    {
+      title: name,
+      kind: 'name',
+      sort: { direction: sortBy === 'name' ? 'ascending' : undefined, onSort: () => sort('') },
+      cell: ({ partner_name }) => (
         <Link href={addressOf('partner', { partner: partner_name })}>
           <Value>{partner_name}</Value>
         </Link>
-      </th>
-      <td>
-        <AttentionList partner={partner} />
-      </td>
-      <td className="number">{count(products)}</td>
-      <td>{last_completed_at ? time(last_completed_at) : texts.partners.never}</td>
-      <td>
-        {last_feed_id ? (
-          <Link href={addressOf('feed', { feed: last_feed_id })}>{last_feed_id}</Link>
-        ) : (
-          texts.none
-        )}
-      </td>
-    </tr>
-  );
+      ),
+    },
+    {
+      title: attention,
+      sort: {
+        direction: sortBy === 'attention' ? 'descending' : undefined,
+        onSort: () => sort('attention'),
+      },
+      cell: (partner) => (partner.attention.length > 0 ? <AttentionList partner={partner} /> : null),
+    },
+    { title: products, kind: 'number', cell: (partner) => count(partner.products) },
+    {
+      title: last,
+      kind: 'tight',
+      cell: ({ last_completed_at }) => (last_completed_at ? <Time at={last_completed_at} /> : never),
+    },
+    {
+      title: lastFeed,
+      kind: 'tight',
+      cell: ({ last_feed_id: feed }) => feed && <Link href={addressOf('feed', { feed })}>{feed}</Link>,
+    },
+  ];
 }

@@ -2,10 +2,11 @@ import { Link } from 'wouter';
 import { bodyOf, client, RequestError, type Schemas } from '../api';
 import { usePages } from '../data/queries';
 import { count, duration } from '../locale';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading, PageView } from '../parts/page';
-import { ScrollTable } from '../parts/scroll-table';
+import { Counts } from '../parts/counts';
+import { Empty } from '../parts/empty';
+import { Card, PageView } from '../parts/page';
+import { List } from '../parts/query';
+import { Table } from '../parts/table';
 import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
@@ -15,7 +16,7 @@ const everyMilliseconds = 5_000;
 /** The queued runs and the runs in progress, by partner; refreshed periodically. */
 export function QueueView() {
   return (
-    <PageView title={texts.queue.title}>
+    <PageView title={texts.queue.title} lead={texts.queue.lead}>
       <Queue />
     </PageView>
   );
@@ -28,72 +29,75 @@ function Queue() {
     true,
     () => everyMilliseconds,
   );
-  if (queue.isLoadingError && queue.error instanceof RequestError && queue.error.status === 403)
-    return (
-      <div role="alert" className="notice">
-        <h2>{texts.queue.limited}</h2>
-        <p>{texts.queue.limitedWay}</p>
-        <Link className="button" href={routes.feeds}>
-          {texts.nav.feeds}
-        </Link>
-      </div>
-    );
-  if (queue.isLoadingError) return <FailureNotice error={queue.error} retry={() => void queue.refetch()} />;
-  if (queue.isPending) return <Loading />;
-  const [{ waiting, running, oldest_requested_at }] = queue.data.pages as [Schemas['Queue']];
-  const partners = queue.data.pages.flatMap(({ items }) => items);
   const age = (since: string | null) =>
-    since === null ? texts.none : duration(queue.dataUpdatedAt - Date.parse(since));
-  const { oldest } = texts.queue;
+    since === null ? null : duration(queue.dataUpdatedAt - Date.parse(since));
+  if (queue.error instanceof RequestError && queue.error.status === 403) return <Limited />;
+  const totals = queue.data?.pages[0];
   return (
     <>
-      <Card>
-        <dl className="counts">
-          {[
-            [texts.queue.waiting, count(waiting)],
-            [texts.queue.running, count(running)],
-            [oldest, age(oldest_requested_at)],
-          ].map(([title, value]) => (
-            <div key={title} className="count">
-              <dt>{title}</dt>
-              <dd>{value}</dd>
-            </div>
-          ))}
-        </dl>
-        <p className="muted">{texts.queue.refreshed}</p>
-      </Card>
-      <Card>
-        {partners.length === 0 ? (
-          <>
-            <p>{texts.queue.none}</p>
-            <p className="muted">{texts.queue.noneWay}</p>
-          </>
-        ) : (
-          <ScrollTable
-            label={texts.queue.title}
-            columns={[
-              { title: texts.partners.name },
-              { title: texts.queue.waiting, isNumber: true },
-              { title: oldest, isNumber: true },
-              { title: texts.queue.running, isNumber: true },
+      {totals && (
+        <Card>
+          <Counts
+            counts={[
+              { title: texts.queue.waiting, value: count(totals.waiting) },
+              { title: texts.queue.running, value: count(totals.running) },
+              { title: texts.queue.oldest, value: age(totals.oldest_requested_at) ?? texts.none },
             ]}
-          >
-            {partners.map((partner) => (
-              <tr key={partner.partner_name}>
-                <th scope="row">
-                  <Link href={addressOf('partner', { partner: partner.partner_name })}>
-                    <Value>{partner.partner_name}</Value>
-                  </Link>
-                </th>
-                <td className="number">{count(partner.waiting)}</td>
-                <td className="number">{age(partner.oldest_requested_at)}</td>
-                <td className="number">{count(partner.running)}</td>
-              </tr>
-            ))}
-          </ScrollTable>
-        )}
-        <More list={queue} />
+          />
+        </Card>
+      )}
+      <Card>
+        <List of={queue} empty={<Empty title={texts.queue.none} lead={texts.queue.noneWay} />}>
+          {(partners) => <QueueTable partners={partners} age={age} />}
+        </List>
       </Card>
     </>
+  );
+}
+
+interface TableOptions {
+  partners: Schemas['Queue']['items'];
+  /** Formats the time since then; null without one. */
+  age: (since: string | null) => string | null;
+}
+
+function QueueTable({ partners, age }: TableOptions) {
+  return (
+    <Table
+      label={texts.queue.title}
+      columns={[
+        {
+          title: texts.partners.name,
+          kind: 'name',
+          cell: ({ partner_name }) => (
+            <Link href={addressOf('partner', { partner: partner_name })}>
+              <Value>{partner_name}</Value>
+            </Link>
+          ),
+        },
+        { title: texts.queue.waiting, kind: 'number', cell: ({ waiting }) => count(waiting) },
+        {
+          title: texts.queue.oldest,
+          kind: 'number',
+          cell: ({ oldest_requested_at }) => age(oldest_requested_at),
+        },
+        { title: texts.queue.running, kind: 'number', cell: ({ running }) => count(running) },
+      ]}
+      rows={partners}
+      keyOf={({ partner_name }) => partner_name}
+    />
+  );
+}
+
+/** For a key of one partner. */
+function Limited() {
+  return (
+    <div role="alert" className="notice">
+      <h2>{texts.queue.limited}</h2>
+      <p>{texts.queue.limitedWay}</p>
+      <Link className="button" href={routes.feeds}>
+        {texts.nav.feeds}
+      </Link>
+    </div>
   );
 }

@@ -1,0 +1,150 @@
+import { useQuery } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { bodyOf, client, type Schemas } from '../api';
+import { growth, weeksUntil } from '../data/week';
+import { change, count, money, percent } from '../locale';
+import { addressOf } from '../routes';
+import { texts } from '../texts';
+import { Counts, type Count } from './counts';
+import { Card } from './page';
+import { Query } from './query';
+
+interface Figure {
+  title: string;
+  value: number;
+  before: number;
+  /** Formats a value; absent: as a count. */
+  format?: (value: number) => string;
+  /** The view with its items. */
+  href: string;
+  /** Behind the comparison. */
+  note?: string;
+}
+
+/** The figures of the last seven days beside those of the seven days before. @param partner - empty: all partners */
+export function WeekFigures({ partner = '' }: { partner?: string }) {
+  const { before, last } = weeksUntil(Date.now());
+  const loads = useQuery({
+    queryKey: ['week', 'loads', partner, last.to],
+    queryFn: () => Promise.all([before, last].map((days) => fetchLoads(partner, days))),
+  });
+  const sales = useQuery({
+    queryKey: ['week', 'sales', last.to],
+    queryFn: () => fetchSales(before.from, last.from),
+    enabled: partner === '',
+  });
+  return (
+    <Card title={texts.week.title}>
+      <Query of={loads}>
+        {([earlier, now]) => (
+          <Counts
+            counts={[
+              ...loadFigures(now!, earlier!, partner, last.from),
+              ...(sales.data ? salesFigures(sales.data, last.from) : []),
+            ].map(shown)}
+          />
+        )}
+      </Query>
+    </Card>
+  );
+}
+
+const fetchLoads = (partner: string, days: { from: string; to: string }) =>
+  bodyOf(
+    client.GET('/analytics/skipped-rows', {
+      params: { query: { ...days, partner_name: partner || undefined, limit: 1 } },
+    }),
+  );
+
+function loadFigures(
+  { feeds, summary }: Schemas['SkippedRows'],
+  { feeds: feedsBefore, summary: summaryBefore }: Schemas['SkippedRows'],
+  partner: string,
+  from: string,
+): Figure[] {
+  const changed = ({ inserted, updated, withdrawn }: Schemas['RunSummary']) => inserted + updated + withdrawn;
+  const toFeeds = addressOf('feeds', { partner, status: 'processed', from });
+  const { processed, skipped } = summary;
+  return [
+    { title: texts.week.feeds, value: feeds, before: feedsBefore, href: toFeeds },
+    { title: texts.week.rows, value: processed, before: summaryBefore.processed, href: toFeeds },
+    {
+      title: texts.week.skipped,
+      value: skipped,
+      before: summaryBefore.skipped,
+      href: addressOf('skipped', { partner, from }),
+      note: processed > 0 ? texts.week.ofRows(percent(skipped / processed)) : undefined,
+    },
+    {
+      title: texts.week.products,
+      value: changed(summary),
+      before: changed(summaryBefore),
+      href: addressOf('catalog', { partner }),
+    },
+  ];
+}
+
+interface Sales {
+  currency: string;
+  last: { units: number; total: number };
+  before: { units: number; total: number };
+}
+
+/** Fetches the sales of both weeks in the currency of the last order; null without an order. */
+async function fetchSales(beforeFrom: string, lastFrom: string): Promise<Sales | null> {
+  const [order] = (await bodyOf(client.GET('/orders', { params: { query: { limit: 1 } } }))).items;
+  if (!order) return null;
+  const { currency } = order;
+  const params = { query: { grain: 'daily' as const, currency } };
+  const { results } = await bodyOf(client.GET('/analytics/sales-over-time', { params }));
+  const sums = (isIn: (day: string) => boolean) => {
+    const days = results.filter(({ sales_period }) => isIn(sales_period));
+    return {
+      units: days.reduce((sum, { units_sold }) => sum + units_sold, 0),
+      total: days.reduce((sum, { total_sales }) => sum + Number(total_sales), 0),
+    };
+  };
+  return {
+    currency,
+    last: sums((day) => day >= lastFrom),
+    before: sums((day) => day >= beforeFrom && day < lastFrom),
+  };
+}
+
+const salesFigures = ({ currency, last, before }: Sales, from: string): Figure[] => [
+  {
+    title: texts.week.units,
+    value: last.units,
+    before: before.units,
+    href: addressOf('orders', { from }),
+  },
+  {
+    title: texts.week.sales,
+    value: last.total,
+    before: before.total,
+    // Sums of binary fractions: prices have four decimals at most.
+    format: (value) => money(value.toFixed(4), currency),
+    href: addressOf('sales', { from, currency }),
+  },
+];
+
+function shown({ title, value, before, format = count, href, note }: Figure): Count {
+  const more = growth(value, before);
+  const comparison: ReactNode =
+    more === undefined ? texts.week.before(format(before)) : texts.week.changed(change(more), format(before));
+  return {
+    title,
+    value: (
+      <Link href={href} aria-label={texts.week.figure(title, format(value))}>
+        {format(value)}
+      </Link>
+    ),
+    note: (
+      <>
+        {note && <span className="line-of">{note}</span>}
+        {comparison}
+      </>
+    ),
+  };
+}
