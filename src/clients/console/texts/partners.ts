@@ -83,9 +83,9 @@ export const partnersTexts = {
     wayOf: (way: string, partner: string) => `${way}: ${partner}`,
   },
   week: {
-    title: 'Last 7 days',
-    before: (value: string) => `${value} in the 7 days before`,
-    changed: (change: string, value: string) => `${change}, from ${value} in the 7 days before`,
+    title: 'Last 7 days, compared with the 7 days before',
+    before: (value: string) => `${value} before`,
+    changed: (change: string, value: string) => `${change}, from ${value}`,
     feeds: 'Feeds loaded',
     rows: 'Rows',
     skipped: 'Rows skipped',
