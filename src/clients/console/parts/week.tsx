@@ -41,7 +41,7 @@ export function WeekFigures({ partner = '' }: { partner?: string }) {
           <Counts
             counts={[
               ...loadFigures(now!, earlier!, partner, last.from),
-              ...(sales.data ? salesFigures(sales.data, last.from) : []),
+              ...(sales.data ? salesFigures(sales.data) : []),
             ].map(shown)}
           />
         )}
@@ -112,12 +112,12 @@ async function fetchSales(beforeFrom: string, lastFrom: string): Promise<Sales |
   };
 }
 
-const salesFigures = ({ currency, last, before }: Sales, from: string): Figure[] => [
+const salesFigures = ({ currency, last, before }: Sales): Figure[] => [
   {
     title: texts.week.units,
     value: last.units,
     before: before.units,
-    href: addressOf('orders', { from }),
+    href: addressOf('orders', { period: '7' }),
   },
   {
     title: texts.week.sales,
@@ -125,7 +125,7 @@ const salesFigures = ({ currency, last, before }: Sales, from: string): Figure[]
     before: before.total,
     // Sums of binary fractions: prices have four decimals at most.
     format: (value) => money(value.toFixed(4), currency),
-    href: addressOf('sales', { from, currency }),
+    href: addressOf('sales', { period: '7', currency }),
   },
 ];
 
