@@ -175,7 +175,7 @@ describe('the partners', () => {
     await page.locator('tbody th').first().filter({ hasText: 'Cedar' }).waitFor();
     await page.getByLabel('Name begins with').fill('s');
     await page.getByRole('link', { name: 'Cedar' }).waitFor({ state: 'detached' });
-    await page.getByRole('link', { name: 'Source' }).waitFor();
+    await page.getByRole('link', { name: 'Source', exact: true }).waitFor();
     expect(await names()).toEqual(['Source', 'Small', 'Stale']);
     await page.getByLabel('Needs attention because').selectOption('Many rows skipped');
     await page.getByText('No partner matches').waitFor();
