@@ -65,6 +65,11 @@ export const change = (percents: number) => changes.format(percents / 100);
 
 const pluralRules = new Intl.PluralRules('en');
 
+const lists = new Intl.ListFormat('en');
+
+/** Formats values as a list of the language of the texts: “3, 4, and 9”. */
+export const list = (values: (string | number)[]) => lists.format(values.map(String));
+
 /** Returns the text for a count, by the rules of the language of the texts. */
 export const plural = (value: number, { one, other }: Record<'one' | 'other', string>): string =>
   pluralRules.select(value) === 'one' ? one : other;

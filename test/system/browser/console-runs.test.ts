@@ -45,7 +45,7 @@ describe('a feed that was run before', () => {
     await link(page, 'Preview, then run again').click();
     const row = page.getByRole('region', { name: 'Preview of the run' }).locator('tbody tr').first();
     await row.waitFor();
-    expect(await row.innerText()).toMatch(/A-1\s+Changed\s+Price\s+12\s+10/);
+    expect(await row.innerText()).toMatch(/Tent\s+A-1\s+Changed\s+12\.00 → 10\.00\s+-16\.7%/);
     await button(page, 'Run again').click();
     const dialog = page.getByRole('dialog', { name: 'Run this feed again?' });
     await dialog.getByText('The file is of').waitFor();
@@ -68,7 +68,7 @@ describe('a feed that was run before', () => {
     const newer = await service.api.loadFeed(`${header}A-1,Tent,12,EUR\nB-1,Lamp,5,EUR\n`, 'Older', replace);
     const { page } = await open(`/feeds/${older.feedId}/plan`);
 
-    await page.getByText(`A newer feed (${newer.feedId}) has been loaded since.`).waitFor();
+    await page.getByText(`A complete feed that was sent later (${newer.feedId}) is loaded.`).waitFor();
     expect(await button(page, 'Run again').count()).toBe(0);
     expect(await findFaults(page)).toEqual([]);
     const confirm = button(page, 'Preview a run although a newer feed was loaded');
@@ -112,7 +112,7 @@ describe('a feed that was not run before', () => {
     expect(await pricesOf('Raced')).toEqual({ 'A-1': 12 });
     await load('Raced', 13);
     await dialog.getByRole('button', { name: 'Run again' }).click();
-    await plan.getByText('13', { exact: true }).waitFor({ state: 'attached' });
+    await plan.getByText('13.00', { exact: true }).waitFor({ state: 'attached' });
     expect(await pricesOf('Raced')).toEqual({ 'A-1': 13 });
     await dialog.getByRole('button', { name: 'Run again' }).click();
     await page.getByText('The run is complete').waitFor();
@@ -194,6 +194,78 @@ describe('a feed that was not run before', () => {
   });
 });
 
+describe('the preview of many changes', () => {
+  const rowsOf = (count: number, priceOf: (row: number) => string) =>
+    Array.from({ length: count }, (_, row) => `M-${row},Product ${row},${priceOf(row)},EUR\n`).join('');
+  const rows = (page: Page, name: string) => page.getByRole('region', { name }).locator('tbody tr');
+
+  it('shows the largest change of price first, and filters all changes, also those of the run', async () => {
+    const last = 299;
+    const before = header + rowsOf(last + 1, () => '10.00') + 'GONE-1,Old lamp,5,EUR\n';
+    await service.api.loadFeed(before, 'Many', { mode: 'replace' });
+    const after = rowsOf(last + 1, (row) => (row === last ? '15.00' : '10.10'));
+    const { feedId } = await service.api.uploadFeed(`${header}${after}NEW-1,New mat,7,EUR\n`, 'Many', {
+      mode: 'replace',
+    });
+    const { page, complaints } = await open(`/feeds/${feedId}/plan`);
+    const plan = rows(page, 'Preview of the run');
+    await plan.first().waitFor();
+    expect(await plan.first().innerText()).toMatch(/Product 299\s+M-299\s+Changed\s+10\.00 → 15\.00\s+\+50%/);
+    expect(await plan.count()).toBe(100);
+    expect(await page.locator('.tab').allInnerTexts()).toEqual([
+      'All 302',
+      'Changed 300',
+      'New 1',
+      'Withdrawn 1',
+    ]);
+
+    await button(page, 'Withdrawn 1').click();
+    await plan.getByText('Old lamp').waitFor();
+    expect(await plan.count()).toBe(1);
+    await button(page, 'New 1').click();
+    await plan.getByText('New mat').waitFor();
+    expect(await plan.innerText()).toMatch(/New mat\s+NEW-1\s+€7\.00/);
+    expect(await findFaults(page)).toEqual([]);
+    await page.reload();
+    await plan.getByText('New mat').waitFor();
+    await button(page, 'Changed 300').click();
+    await page.getByLabel('Order').selectOption('As in the file');
+    await plan.first().getByText('M-0', { exact: true }).waitFor();
+
+    await button(page, 'Run now').click();
+    await page.getByText('The run is complete').waitFor();
+    expect(await findFaults(page)).toEqual([]);
+    const counted = (name: string) => page.locator('.count', { hasText: name }).getByRole('link');
+    await counted('Withdrawn').click();
+    await rows(page, 'Changes of run 1').getByText('Old lamp').waitFor();
+    await button(page, 'All 302').click();
+    const first = rows(page, 'Changes of run 1').first();
+    await first.getByText('+50%').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('says that it is being made, and can be cancelled', async () => {
+    const { feedId, jobId } = await service.api.uploadFeed(`${header}S-1,Slow,1,EUR\n`, 'Slow preview');
+    const { page } = await open('/feeds');
+    await page.route(`**/jobs/${jobId}/plan?*`, () => undefined);
+    const failed = page.waitForEvent('requestfailed');
+    await page.goto(`${service.url!}/console/feeds/${feedId}/plan`);
+    await page.getByRole('progressbar', { name: /^Comparing .+ with the catalog/ }).waitFor();
+    await page.getByText('1 second so far').waitFor();
+    expect(await findFaults(page)).toEqual([]);
+    await button(page, 'Cancel the preview').focus();
+    await page.keyboard.press('Enter');
+    expect((await failed).url()).toContain('/plan?');
+    await page.getByText('The preview was cancelled').waitFor();
+    expect(await focused(page)).not.toBe('BODY');
+    expect(await findFaults(page)).toEqual([]);
+
+    await page.unrouteAll();
+    await button(page, 'Preview').click();
+    await rows(page, 'Preview of the run').first().waitFor();
+  });
+});
+
 describe('a reverted run', () => {
   it('is marked everywhere, sends no request that is rejected, and is not reverted twice', async () => {
     await service.api.loadFeed(`${header}A-1,Tent,10,EUR\nB-1,Lamp,5,EUR\n`, 'Undoing');
@@ -272,10 +344,10 @@ describe('the focus', () => {
     await button(page, 'Run now').waitFor();
     await press('Run now');
     await page.getByText('The run is complete').waitFor();
-    expect(await focused(page)).toBe(`H1: Feed ${feedId}`);
+    expect(await focused(page)).toBe('H1: feed.csv');
     await press('See why, and mend them', 'link');
     await page.getByRole('textbox').first().waitFor();
-    expect(await focused(page)).toBe(`H1: Feed ${feedId}`);
+    expect(await focused(page)).toBe('H1: feed.csv');
     // The rows of another reason.
     await page.locator('.reasons button').first().focus();
     await page.keyboard.press('Enter');

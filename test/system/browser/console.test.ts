@@ -51,9 +51,11 @@ describe('the steps of a partner', () => {
     await plan.getByText('Zweimannzelt').waitFor();
     await page.reload();
     await plan.getByText('Zweimannzelt').waitFor();
-    await page.getByLabel('Show').selectOption('update');
-    await page.getByText('None of the changes shown has this kind.').waitFor();
-    expect(new URL(page.url()).search).toBe('?action=update');
+    await button(page, 'New 1').click();
+    expect(await plan.locator('tbody tr').innerText()).toMatch(
+      /Zweimannzelt\s+ZELT-2\s+Nordwind\s+€189\.90\s+Nordwind/,
+    );
+    expect(new URL(page.url()).search).toBe('?action=insert');
     await button(page, 'Run now').click();
 
     // Counts, and issues with explanations.
@@ -198,7 +200,7 @@ describe('the steps of a partner', () => {
     await page.goto(address(`/feeds/${feedId}/run`));
     await enterKey(page, service.key!);
 
-    const bar = page.getByRole('progressbar', { name: 'Comparing' });
+    const bar = page.getByRole('progressbar', { name: 'Comparing with the catalog' });
     await bar.waitFor();
     expect(await bar.getAttribute('aria-valuenow')).toBe('40');
     await page.getByText('40,000 rows, 20,000 per second').waitFor();
@@ -218,7 +220,11 @@ describe('the steps of a partner', () => {
     const { page } = await open(`/feeds/${feedId}/run`);
 
     await button(page, 'Run now').click();
+    await page.getByText('This run would withdraw 11 of 12 products, more than usual.').waitFor();
     await page.getByRole('link', { name: 'Preview, then run again' }).click();
+    await page.getByText('This run would withdraw 11 of 12 products, more than usual.').waitFor();
+    expect(await findFaults(page)).toEqual([]);
+    expect(await page.locator('main').innerText()).not.toContain('max_withdrawn');
     await button(page, 'Preview a run that withdraws 11 products').click();
     const plan = page.getByRole('region', { name: 'Preview of the run' });
     await plan.getByText('W-11').waitFor();

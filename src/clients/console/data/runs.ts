@@ -1,6 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
+import { texts } from '../texts';
 
 type Feed = Schemas['Feed'];
 type Run = Schemas['Run'];
@@ -14,6 +15,9 @@ export async function fetchRuns(jobId: string): Promise<Run[]> {
 /** Returns the number of the last load among these runs, except cancelled ones; undefined without one. */
 export const lastLoadOf = (runs: Run[]): number | undefined =>
   runs.find(({ kind, status }) => kind === 'load' && status !== 'cancelled')?.run;
+
+/** Returns who requested a run, in words: keys of the settings have no name of their own. @param key - its name, or null */
+export const requesterOf = (key: string | null): string => texts.runs.requesters[key ?? ''] ?? key ?? '';
 
 /** The number of the last load of a feed, whose rows are the rejects; 0 if none is known. */
 export const useLastLoad = ({ validation_job_id: jobId }: Feed) =>

@@ -1,78 +1,90 @@
+import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
+import { changeOf, fieldsOf, type Change } from '../data/changes';
+import { change as percentText, money } from '../locale';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
-import { Choice } from './field';
-import { ScrollTable } from './scroll-table';
+import { Table, type Column } from './table';
 import { Value } from './value';
-
-type Change = Schemas['PlannedItem'] | Schemas['ProductChange'];
 
 interface Options {
   items: Change[];
-  /** The action that is shown; empty: all. */
-  action: string;
-  onFilter: (action: string) => void;
-  none: string;
   label: string;
+  /** Whether all items are of one kind, which is said elsewhere. */
+  isOneKind?: boolean;
 }
 
-/** Changes of products, one line for each value before and after. */
-export function Changes({ items, action, onFilter, none, label }: Options) {
-  if (items.length === 0) return <p className="muted">{none}</p>;
-  const shown = items.filter((item) => action === '' || item.action === action);
-  const { product, kind, field, before, after } = texts.plan;
+/** Changes of products: one line for each, with a column for each field that changes. */
+export function Changes({ items, label, isOneKind = false }: Options) {
+  const columns: Column<Change>[] = [{ title: texts.plan.product, kind: 'name', cell: productCell }];
+  if (!isOneKind) columns.push({ title: texts.plan.kind, kind: 'tight', cell: kindCell });
+  for (const field of fieldsOf(items)) {
+    const title = texts.fields[field]!;
+    if (field !== 'price') columns.push({ title, cell: (item) => fieldCell(item, field) });
+    else columns.push({ title, kind: 'number', cell: priceCell }, ...percentColumn(items));
+  }
+  return (
+    <Table label={label} columns={columns} rows={items} keyOf={({ row, sku }) => `${row ?? ''}/${sku}`} />
+  );
+}
+
+function percentColumn(items: Change[]): Column<Change>[] {
+  if (items.every((item) => item.price_change_percent === undefined)) return [];
+  return [{ title: texts.plan.percent, kind: 'number', cell: percentCell }];
+}
+
+function percentCell({ price_change_percent: percent }: Change) {
+  return percent === undefined ? null : percentText(percent);
+}
+
+function productCell(item: Change) {
+  const name = <Value>{item.product_name || item.sku}</Value>;
   return (
     <>
-      <Choice
-        label={texts.plan.filter}
-        value={action}
-        options={[['', texts.all], ...Object.entries(texts.actions)]}
-        onChange={onFilter}
-      />
-      {shown.length === 0 ? (
-        <p className="muted">{texts.plan.noneShown}</p>
+      {'product_id' in item ? (
+        <Link href={addressOf('product', { product: item.product_id })}>{name}</Link>
       ) : (
-        <ScrollTable
-          label={label}
-          columns={[product, kind, field, before, after].map((title) => ({ title }))}
-        >
-          {shown.map((item) => (
-            <ChangeRows key={`${item.row ?? ''}/${item.sku}`} item={item} />
-          ))}
-        </ScrollTable>
+        name
       )}
+      <p className="muted small">
+        <Value>{item.sku}</Value>
+      </p>
     </>
   );
 }
 
-function ChangeRows({ item }: { item: Change }) {
-  const changes = item.changes.length > 0 ? item.changes : [undefined];
-  return changes.map((change, at) => (
-    <tr key={at} className={at === 0 ? 'first' : 'continued'}>
-      {at === 0 && (
-        <>
-          <th scope="rowgroup" rowSpan={changes.length}>
-            {'product_id' in item ? (
-              <Link href={addressOf('product', { product: item.product_id })}>
-                <Value>{item.sku}</Value>
-              </Link>
-            ) : (
-              <Value>{item.sku}</Value>
-            )}
-          </th>
-          <td rowSpan={changes.length}>
-            <span className={`badge ${item.action}`}>{texts.actions[item.action]}</span>
-          </td>
-        </>
-      )}
-      <td>{change ? texts.fields[change.field] : texts.none}</td>
-      <td className={item.action === 'insert' ? 'muted' : 'before'}>
-        <Value>{change?.before}</Value>
-      </td>
-      <td className="after">
-        <Value>{change?.after}</Value>
-      </td>
-    </tr>
-  ));
+function kindCell({ action }: Change) {
+  return <span className={`badge ${action}`}>{texts.actions[action]}</span>;
+}
+
+function fieldCell(item: Change, field: Schemas['ColumnName']): ReactNode {
+  const change = changeOf(item, field);
+  if (!change) return null;
+  const show = (value: string | null) => {
+    const known = field === 'availability' && value !== null ? texts.availabilities[value] : undefined;
+    return known ?? <Value>{value}</Value>;
+  };
+  const content = valuesOf(item, show(change.before), show(change.after));
+  return field === 'description' ? <div className="long-text">{content}</div> : content;
+}
+
+/** The price with its currency, which a change contains only if it changes too. */
+function priceCell(item: Change): ReactNode {
+  const price = changeOf(item, 'price');
+  const currency = changeOf(item, 'currency');
+  if (!price && !currency) return null;
+  const show = (value: string | null | undefined, code: string | null | undefined) =>
+    value ? money(value, code) : (!price && code) || texts.none;
+  return valuesOf(item, show(price?.before, currency?.before), show(price?.after, currency?.after));
+}
+
+/** The values before and after beside each other; of a new product, its value. */
+function valuesOf({ action }: Change, before: ReactNode, after: ReactNode): ReactNode {
+  if (action === 'insert') return after;
+  return (
+    <span className="values">
+      <del>{before}</del> <span aria-hidden>→</span> <ins>{after}</ins>
+    </span>
+  );
 }

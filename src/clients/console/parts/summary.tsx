@@ -1,23 +1,36 @@
+import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { count } from '../locale';
 import { texts } from '../texts';
+import { Counts } from './counts';
 
 const always = ['processed', 'inserted', 'updated', 'unchanged', 'skipped'] as const;
 const ifAny = ['withdrawn', 'restored'] as const;
 
+type CountName = (typeof always | typeof ifAny)[number];
+
+interface Options {
+  summary: Schemas['RunSummary'];
+  /** The view of the counted ones, or undefined. */
+  addressOf?: (name: CountName) => string | undefined;
+}
+
 /** The counts of a run, with each product in one of them: the service also counts restored ones as updated. */
-export function Summary({ summary }: { summary: Schemas['RunSummary'] }) {
+export function Summary({ summary, addressOf = () => undefined }: Options) {
   const shown = { ...summary, updated: summary.updated - summary.restored };
   const names = [...always, ...ifAny.filter((name) => summary[name] > 0)];
   return (
-    <dl className="counts">
-      {names.map((name) => (
-        <div key={name} className={name === 'skipped' && summary.skipped > 0 ? 'count bad' : 'count'}>
-          <dt>{texts.counts[name]}</dt>
-          <dd>{count(shown[name])}</dd>
-        </div>
-      ))}
-    </dl>
+    <Counts
+      counts={names.map((name) => {
+        const address = shown[name] > 0 && addressOf(name);
+        const value = count(shown[name]);
+        return {
+          title: texts.counts[name]!,
+          value: address ? <Link href={address}>{value}</Link> : value,
+          isBad: name === 'skipped' && summary.skipped > 0,
+        };
+      })}
+    />
   );
 }
 

@@ -67,6 +67,19 @@ export const commonTexts = {
     availability: 'Availability',
     withdrawn_at: 'Withdrawn',
   } as Record<string, string>,
+  /** Words for the values of the field; other texts of a feed are shown as they are. */
+  availabilities: {
+    in_stock: 'In stock',
+    available: 'Available',
+    limited_stock: 'Limited stock',
+    low_stock: 'Low stock',
+    preorder: 'Preorder',
+    backorder: 'Backorder',
+    out_of_stock: 'Out of stock',
+    unavailable: 'Unavailable',
+    sold_out: 'Sold out',
+    discontinued: 'Discontinued',
+  } as Record<string, string>,
   statuses: {
     queued: 'Queued',
     running: 'Running',

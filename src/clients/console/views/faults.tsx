@@ -4,19 +4,35 @@ import { Prose } from '../parts/prose';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
-/** Faults of rows, in the words of the issue codes, each with its first row. */
+/** Faults of rows as sentences, each with the number of its rows and the lines of the first ones. */
 export function Faults({ counts }: { counts: Schemas['RowIssueCount'][] }) {
-  const meanings = useProfile().data?.issue_codes ?? [];
+  const profile = useProfile();
+  if (profile.isPending) return null;
+  const meanings = profile.data?.issue_codes ?? [];
   return (
-    <ul>
-      {counts.map(({ code, count, first_rows: [first] }) => (
+    <ul className="faults">
+      {counts.map(({ code, severity, count, first_rows: rows }) => (
         <li key={code}>
-          <Prose>{meanings.find((known) => known.code === code)?.description ?? code}</Prose>{' '}
-          <span className="muted">
-            <code>{code}</code>, {texts.issues.rows(count)}
-            {first && `, ${texts.issues.first(first.line)} `}
-          </span>
-          {first?.value && <Value>{first.value}</Value>}
+          <span className={`badge ${severity === 'error' ? 'bad' : 'watch'}`}>{texts.issues[severity]}</span>
+          <div>
+            <Prose>
+              {meanings.find((known) => known.code === code)?.description ?? texts.faults.unknown}
+            </Prose>
+            <p className="muted small">
+              {texts.faults.rows(
+                count,
+                rows.map(({ line }) => line),
+              )}
+              {rows[0]?.value && (
+                <>
+                  {' '}
+                  <mark>
+                    <Value>{rows[0].value}</Value>
+                  </mark>
+                </>
+              )}
+            </p>
+          </div>
         </li>
       ))}
     </ul>

@@ -1,12 +1,15 @@
+import type { ReactNode } from 'react';
 import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFeed } from '../data/queries';
-import { time } from '../locale';
+import { megabyte } from '../locale';
 import { Download } from '../parts/download';
-import { FailureNotice } from '../parts/failure';
-import { Loading, PageView } from '../parts/page';
+import { PageView } from '../parts/page';
+import { Query } from '../parts/query';
 import { Status } from '../parts/summary';
+import { Tabs } from '../parts/tabs';
+import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -28,55 +31,89 @@ interface Options {
 export function FeedView({ feedId, step, run }: Options) {
   const feed = useFeed(feedId);
   if (!step) return <Redirect to={addressOf('feed', { feed: feedId, step: 'run' })} />;
+  const { data } = feed;
+  const trail = [{ text: texts.nav.feeds, href: addressOf('feeds', {}) }];
+  if (data)
+    trail.push({ text: data.partner_name, href: addressOf('partner', { partner: data.partner_name }) });
   return (
-    <PageView title={`${texts.feeds.feed} ${feedId}`}>
-      {feed.error && <FailureNotice error={feed.error} retry={() => void feed.refetch()} />}
-      {feed.isPending && <Loading />}
-      {feed.data && (
-        <>
-          <Head feed={feed.data} />
-          <nav className="tabs" aria-label={texts.feed.steps}>
-            {steps.map((name) => (
-              <Link
-                key={name}
-                href={addressOf('feed', { feed: feedId, step: name })}
-                aria-current={name === step ? 'page' : undefined}
-              >
-                {texts.feed[name]}
-              </Link>
-            ))}
-          </nav>
-          {step === 'plan' && <PlanView feed={feed.data} />}
-          {step === 'run' && <RunView feed={feed.data} />}
-          {step === 'issues' && <IssuesView feed={feed.data} />}
-          {step === 'runs' && run === undefined && <RunsView feed={feed.data} />}
-          {step === 'runs' && run !== undefined && <RunChangesView feed={feed.data} run={Number(run)} />}
-        </>
-      )}
+    <PageView
+      title={data?.file_name ?? `${texts.feeds.feed} ${feedId}`}
+      trail={trail}
+      lead={data && <Facts feed={data} />}
+      actions={data && !data.raw_file_removed_at && <FileDownload feed={data} />}
+    >
+      <Query of={feed}>
+        {(feed) => (
+          <>
+            <Tabs
+              label={texts.feed.steps}
+              tabs={steps.map((name) => ({
+                text: texts.feed[name],
+                href: addressOf('feed', { feed: feedId, step: name }),
+                isCurrent: name === step,
+              }))}
+            />
+            {step === 'plan' && <PlanView feed={feed} />}
+            {step === 'run' && <RunView feed={feed} />}
+            {step === 'issues' && <IssuesView feed={feed} />}
+            {step === 'runs' && run === undefined && <RunsView feed={feed} />}
+            {step === 'runs' && run !== undefined && <RunChangesView feed={feed} run={Number(run)} />}
+          </>
+        )}
+      </Query>
     </PageView>
   );
 }
 
-function Head({ feed }: { feed: Schemas['Feed'] }) {
-  const { feed_id, partner_name, file_name, uploaded_at, status, format_name, mode } = feed;
-  const fetchRaw = () =>
+/** What a person knows a feed by, and its number. */
+function Facts({ feed }: { feed: Schemas['Feed'] }) {
+  const { feed_id, partner_name, uploaded_at, status, format_name, mode, collection, size_bytes } = feed;
+  const facts: [name: string, fact: ReactNode][] = [
+    ['mode', texts.feed.modes[mode]],
+    [
+      'uploaded',
+      <>
+        {texts.feed.uploaded} <Time at={uploaded_at} />
+      </>,
+    ],
+    ['size', megabyte(size_bytes)],
+    ['number', <span className="small">{feed_id}</span>],
+  ];
+  if (format_name)
+    facts.splice(1, 0, [
+      'format',
+      <>
+        {texts.feed.format}{' '}
+        <Link href={addressOf('format', { partner: partner_name, format: format_name })}>
+          <Value>{format_name}</Value>
+        </Link>
+      </>,
+    ]);
+  if (collection !== 'main')
+    facts.splice(1, 0, [
+      'collection',
+      <>
+        {texts.feed.collection} <Value>{collection}</Value>
+      </>,
+    ]);
+  return (
+    <ul className="line-of-facts">
+      <li>
+        <Status status={status} isUndone={feed.reverted_by !== undefined} />
+      </li>
+      {facts.map(([name, fact]) => (
+        <li key={name}>{fact}</li>
+      ))}
+    </ul>
+  );
+}
+
+function FileDownload({ feed: { feed_id, file_name } }: { feed: Schemas['Feed'] }) {
+  const fetchFile = () =>
     bodyOf<Blob>(client.GET('/feeds/{feed_id}/raw', { params: { path: { feed_id } }, parseAs: 'blob' }));
   return (
-    <div className="feed-head">
-      <Status status={status} isUndone={feed.reverted_by !== undefined} />
-      <Link href={addressOf('partner', { partner: partner_name })}>
-        <Value>{partner_name}</Value>
-      </Link>
-      <Value>{file_name}</Value>
-      <span className="muted">
-        {time(uploaded_at)} · {mode}
-        {format_name && ` · ${format_name}`}
-      </span>
-      {!feed.raw_file_removed_at && (
-        <Download name={file_name} fetchFile={fetchRaw}>
-          {texts.feed.raw}
-        </Download>
-      )}
-    </div>
+    <Download name={file_name} fetchFile={fetchFile}>
+      {texts.feed.raw}
+    </Download>
   );
 }

@@ -4,12 +4,14 @@ import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useJob } from '../data/queries';
-import { fetchRuns, lastLoadOf } from '../data/runs';
+import { reasonOf } from '../data/reasons';
+import { fetchRuns, lastLoadOf, requesterOf } from '../data/runs';
 import { useStartRun } from '../data/start-run';
 import { time } from '../locale';
 import { Action } from '../parts/action';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading } from '../parts/page';
+import { Time } from '../parts/time';
 import { WorkProgress } from '../parts/work-progress';
 import { Summary } from '../parts/summary';
 import { Value, visible } from '../parts/value';
@@ -40,28 +42,37 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   }, [status, queries]);
   if (job.error) return <FailureNotice error={job.error} retry={() => void job.refetch()} />;
   if (!job.data || !runs.data) return <Loading />;
-  const hasRun = status !== 'queued';
+  const isInProgress = status === 'running' || job.data.queued_at !== undefined;
   const undoing = runs.data.find(({ run: number }) => number === job.data.reverted_by);
   return (
-    <Card title={texts.run.title}>
+    <Card title={isInProgress ? texts.run.inProgress : texts.run.last}>
       {error && <FailureNotice error={error} />}
-      {status === 'running' || job.data.queued_at !== undefined ? (
+      {isInProgress ? (
         <InProgress job={job.data} />
       ) : (
         <>
           {status === 'completed' && (
             <Completed feed={feed} job={job.data} run={lastLoadOf(runs.data)} undoing={undoing} />
           )}
-          {status === 'failed' && <Failed {...job.data} />}
-          {!hasRun && <p className="muted">{texts.run.notYet}</p>}
-          {hasRun || past.newer !== null ? (
-            <Link className={`button ${status === 'completed' ? '' : 'primary'}`} href={preview}>
-              {hasRun ? texts.run.preview : texts.run.previewFirst}
+          {status === 'failed' && <Failed feed={feed} job={job.data} />}
+          {status === 'queued' && (
+            <p className="muted">
+              {texts.run.notYet} {texts.run.notYetLead}
+            </p>
+          )}
+          {status !== 'queued' || past.newer !== null ? (
+            <Link className={`button ${status === 'queued' ? 'primary' : ''}`} href={preview}>
+              {status === 'queued' ? texts.run.previewFirst : texts.run.preview}
             </Link>
           ) : (
-            <Action kind="primary" onPress={() => press()}>
-              {texts.run.start}
-            </Action>
+            <div className="actions">
+              <Action kind="primary" onPress={() => press()}>
+                {texts.run.start}
+              </Action>
+              <Link className="button" href={preview}>
+                {texts.run.seePreview}
+              </Link>
+            </div>
           )}
         </>
       )}
@@ -78,7 +89,7 @@ function InProgress({ job }: { job: Schemas['Job'] }) {
   return (
     <>
       <WorkProgress
-        label={progress ? (texts.run.phases[progress.phase] ?? progress.phase) : texts.run.waiting}
+        label={progress ? (texts.run.phases[progress.phase] ?? texts.run.working) : texts.run.waiting}
         percent={
           progress && (progress.bytes_total > 0 ? (100 * progress.bytes_read) / progress.bytes_total : 0)
         }
@@ -102,35 +113,52 @@ interface CompletedOptions {
   undoing: Schemas['Run'] | undefined;
 }
 
-function Completed({ feed, job, run, undoing }: CompletedOptions) {
+const actionsOfCounts: Record<string, string> = {
+  inserted: 'insert',
+  updated: 'update',
+  withdrawn: 'withdraw',
+  restored: 'restore',
+};
+
+function Completed({ feed: { feed_id: feed, partner_name: partner }, job, run, undoing }: CompletedOptions) {
   const { summary } = job;
+  const issues = addressOf('feed', { feed, step: 'issues' });
+  const linkOf = (name: string) => {
+    if (name === 'skipped') return issues;
+    const action = actionsOfCounts[name];
+    return action && run !== undefined ? addressOf('feed', { feed, step: 'runs', run, action }) : undefined;
+  };
   return (
     <>
       {job.reverted_by === undefined ? (
-        <p role="status" className="notice good">
-          {texts.run.done}.{' '}
-          {summary && (summary.skipped > 0 ? texts.run.skipped(summary.skipped) : texts.run.clean)}
+        <p role="status" className={`notice ${summary?.skipped ? '' : 'good'}`}>
+          <span>
+            <strong>{texts.run.done}.</strong>{' '}
+            {summary && (summary.skipped > 0 ? texts.run.skipped(summary.skipped) : texts.run.clean)}{' '}
+            <Time at={job.finished_at} />
+          </span>
         </p>
       ) : (
         <p role="status" className="notice">
           {texts.run.undone(job.reverted_by)}
           {undoing &&
-            ` ${texts.run.undoneBy(time(undoing.finished_at), visible(undoing.requested_by ?? ''))}`}
+            ` ${texts.run.undoneBy(time(undoing.finished_at), visible(requesterOf(undoing.requested_by)))}`}
         </p>
       )}
-      {summary && <Summary summary={summary} />}
+      {summary?.is_withdrawal_withheld && <p className="notice">{texts.run.withheld}</p>}
+      {summary && <Summary summary={summary} addressOf={linkOf} />}
       <div className="actions">
         {job.issue_counts.length > 0 && (
-          <Link className="button primary" href={addressOf('feed', { feed: feed.feed_id, step: 'issues' })}>
+          <Link className="button primary" href={issues}>
             {texts.run.mend}
           </Link>
         )}
         {run !== undefined && (
-          <Link className="button" href={addressOf('feed', { feed: feed.feed_id, step: 'runs', run })}>
+          <Link className="button" href={addressOf('feed', { feed, step: 'runs', run })}>
             {texts.run.changes}
           </Link>
         )}
-        <Link className="button" href={addressOf('catalog', { partner: feed.partner_name })}>
+        <Link className="button" href={addressOf('catalog', { partner })}>
           {texts.run.catalog}
         </Link>
       </div>
@@ -139,13 +167,22 @@ function Completed({ feed, job, run, undoing }: CompletedOptions) {
 }
 
 /** Shows why the run failed. If a confirmation can prevent it, the preview of the next run offers it. */
-function Failed({ message }: Schemas['Job']) {
+function Failed({
+  feed: { feed_id: feed },
+  job: { message = '', summary },
+}: Omit<CompletedOptions, 'run' | 'undoing'>) {
+  const withdraw = summary?.would_withdraw;
   return (
     <div role="alert" className="notice bad">
       <h3>{texts.run.failed}</h3>
       <p>
-        <Value>{message}</Value>
+        <Value>{reasonOf(message)}</Value>
       </p>
+      {withdraw !== undefined && (
+        <Link className="button" href={addressOf('feed', { feed, step: 'plan', withdraw })}>
+          {texts.plan.withdraw(withdraw)}
+        </Link>
+      )}
     </div>
   );
 }

@@ -2,75 +2,84 @@ import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { usePages } from '../data/queries';
-import { count, time } from '../locale';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading } from '../parts/page';
+import { reasonOf } from '../data/reasons';
+import { requesterOf } from '../data/runs';
+import { count } from '../locale';
+import { Empty } from '../parts/empty';
+import { Card } from '../parts/page';
+import { List } from '../parts/query';
 import { Status } from '../parts/summary';
-import { ScrollTable } from '../parts/scroll-table';
+import { Table, type Column } from '../parts/table';
+import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
 
+type Run = Schemas['Run'];
+
 /** Every run of a feed, newest first. */
-export function RunsView({ feed }: { feed: Schemas['Feed'] }) {
-  const jobId = feed.validation_job_id;
+export function RunsView({ feed: { feed_id: feed, validation_job_id: jobId } }: { feed: Schemas['Feed'] }) {
   const runs = usePages(['runs', jobId], (cursor) =>
     bodyOf(client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { cursor } } })),
   );
-  if (runs.isLoadingError) return <FailureNotice error={runs.error} retry={() => void runs.refetch()} />;
-  if (!runs.data) return <Loading />;
-  const items = runs.data.pages.flatMap((page) => page.items);
-  const { number, kind, status, by, finished } = texts.runs;
-  const { inserted, updated, skipped } = texts.counts;
+  const counted = (name: 'inserted' | 'updated' | 'withdrawn' | 'skipped'): Column<Run> => ({
+    title: texts.counts[name]!,
+    kind: 'number',
+    cell: ({ summary }) => summary && count(summary[name]),
+  });
+  const columns: Column<Run>[] = [
+    { title: texts.runs.number, kind: 'name', cell: (run) => <RunName feed={feed} run={run} /> },
+    { title: texts.runs.status, cell: (run) => <Result run={run} /> },
+    counted('inserted'),
+    counted('updated'),
+    counted('withdrawn'),
+    counted('skipped'),
+    {
+      title: texts.runs.by,
+      cell: ({ requested_by: key }) => key && <Value>{requesterOf(key)}</Value>,
+    },
+    { title: texts.runs.finished, kind: 'tight', cell: ({ finished_at: at }) => at && <Time at={at} /> },
+  ];
   return (
     <Card title={texts.runs.title}>
-      {items.length === 0 ? (
-        <p className="muted">{texts.runs.none}</p>
-      ) : (
-        <ScrollTable
-          label={texts.runs.title}
-          columns={[
-            ...[number, kind, status].map((title) => ({ title })),
-            ...[inserted, updated, skipped].map((title) => ({ title: title!, isNumber: true })),
-            ...[by, finished].map((title) => ({ title })),
-          ]}
-        >
-          {items.map((run) => (
-            <tr key={run.run}>
-              <th scope="row">
-                {run.status === 'completed' ? (
-                  <Link href={addressOf('feed', { feed: feed.feed_id, step: 'runs', run: run.run })}>
-                    {texts.runs.changes(run.run)}
-                  </Link>
-                ) : (
-                  run.run
-                )}
-              </th>
-              <td>{texts.runs.kinds[run.kind]}</td>
-              <td>
-                <Status status={run.status} isUndone={run.reverted_by !== undefined} />
-                {run.reverted_by && <p className="muted">{texts.runs.revertedBy(run.reverted_by)}</p>}
-                {run.failure_reason && (
-                  <p className="muted">
-                    <Value>{run.failure_reason}</Value>
-                  </p>
-                )}
-              </td>
-              {(['inserted', 'updated', 'skipped'] as const).map((name) => (
-                <td key={name} className="number">
-                  {run.summary ? count(run.summary[name]) : texts.none}
-                </td>
-              ))}
-              <td>
-                <Value>{run.requested_by}</Value>
-              </td>
-              <td>{time(run.finished_at)}</td>
-            </tr>
-          ))}
-        </ScrollTable>
-      )}
-      <More list={runs} />
+      <List
+        of={runs}
+        empty={
+          <Empty
+            title={texts.runs.none}
+            lead={texts.runs.noneLead}
+            action={
+              <Link className="button" href={addressOf('feed', { feed, step: 'plan' })}>
+                {texts.run.seePreview}
+              </Link>
+            }
+          />
+        }
+      >
+        {(items) => (
+          <Table label={texts.runs.title} columns={columns} rows={items} keyOf={({ run }) => run} />
+        )}
+      </List>
     </Card>
+  );
+}
+
+function RunName({ feed, run: { run, kind, status, reverts_run: undone } }: { feed: string; run: Run }) {
+  const name = kind === 'load' || undone === undefined ? texts.runs.load(run) : texts.runs.undo(run, undone);
+  if (status !== 'completed') return name;
+  return <Link href={addressOf('feed', { feed, step: 'runs', run })}>{name}</Link>;
+}
+
+function Result({ run: { status, reverted_by: undoing, failure_reason: reason } }: { run: Run }) {
+  return (
+    <>
+      <Status status={status} isUndone={undoing !== undefined} />
+      {undoing !== undefined && <p className="muted">{texts.runs.revertedBy(undoing)}</p>}
+      {reason && (
+        <p className="muted">
+          <Value>{reasonOf(reason)}</Value>
+        </p>
+      )}
+    </>
   );
 }

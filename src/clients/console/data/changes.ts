@@ -1,0 +1,49 @@
+import type { Schemas } from '../api';
+
+export type Change = Schemas['PlannedItem'] | Schemas['ProductChange'];
+export type ChangeAction = Schemas['ChangeAction'];
+
+/** Kinds of changes, in the order of their tabs. */
+export const changeActions = ['update', 'insert', 'withdraw', 'restore'] as const satisfies ChangeAction[];
+
+/** What a list of changes shows. */
+export interface ChangeView {
+  action: ChangeAction | undefined;
+  /** Undefined: the usual order of the service. */
+  sort: Schemas['ChangeOrder'] | undefined;
+}
+
+/** Reads the view from the address: without a choice, the largest change of price is first. */
+export const changeViewOf = (read: (name: string) => string): ChangeView => ({
+  action: changeActions.find((action) => action === read('action')),
+  sort: read('sort') === 'none' ? undefined : 'price_change',
+});
+
+/** Returns the number of products for each kind; `all` is their sum. */
+export function countChanges({ inserted, updated, withdrawn, restored }: Schemas['RunSummary']) {
+  return {
+    all: inserted + updated + withdrawn,
+    // The service also counts restored products as updated.
+    update: updated - restored,
+    insert: inserted,
+    withdraw: withdrawn,
+    restore: restored,
+  };
+}
+
+type Field = Schemas['ColumnName'];
+
+/** The change of a field, or undefined. */
+export const changeOf = ({ changes }: Change, field: Field) =>
+  changes.find((change) => change.field === field);
+
+/** Fields with a column of their own. The name of a new product is in the column of the product, the currency in that of the price. */
+const shownFields = ['brand', 'category', 'price', 'availability', 'description'] as const;
+
+/** Returns the fields that a list of changes needs columns for. */
+export function fieldsOf(items: Change[]): Field[] {
+  const has = (field: Field) => items.some((item) => changeOf(item, field));
+  const fields: Field[] = shownFields.filter((field) => has(field) || (field === 'price' && has('currency')));
+  const isRenamed = items.some((item) => item.action !== 'insert' && changeOf(item, 'product_name'));
+  return isRenamed ? ['product_name', ...fields] : fields;
+}
