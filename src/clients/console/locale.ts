@@ -76,6 +76,16 @@ export const plural = (value: number, { one, other }: Record<'one' | 'other', st
 
 export const megabyte = (bytes: number) => megabytes.format(bytes / 1e6);
 
+const kilobytes = new Intl.NumberFormat(locale, {
+  style: 'unit',
+  unit: 'kilobyte',
+  maximumFractionDigits: 0,
+});
+
+/** Formats the size of a file: small ones in kilobytes, at least one. */
+export const fileSize = (bytes: number) =>
+  bytes < 1e6 ? kilobytes.format(Math.max(1, bytes / 1e3)) : megabyte(bytes);
+
 const units = [
   ['day', 86_400],
   ['hour', 3_600],

@@ -60,7 +60,7 @@ function SideBar() {
   const isCurrent = (to: string) =>
     to === routes.home ? path === to : place === to || place.startsWith(`${to}/`);
   return (
-    <div className={isOpen ? 'side-bar open' : 'side-bar'}>
+    <header className={isOpen ? 'side-bar open' : 'side-bar'}>
       <a className="skip" href="#content">
         {texts.skip}
       </a>
@@ -106,6 +106,6 @@ function SideBar() {
           {texts.nav.signOut}
         </button>
       </div>
-    </div>
+    </header>
   );
 }

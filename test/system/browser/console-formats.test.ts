@@ -318,7 +318,7 @@ describe('a saved format', () => {
     await chooseFile(page, partner, 'feed.csv', csv);
 
     expect(await howToRead(page).inputValue()).toBe('default');
-    await page.getByText('invalid_price').waitFor();
+    await page.getByText('does not follow the price grammar').waitFor();
     const otherWay = page.getByText('Another choice of “How to read it” loads rows');
     expect(await otherWay.count()).toBe(kind === 'the guess reads it' ? 1 : 0);
     await page.getByRole('combobox', { name: 'Price' }).selectOption('Not in the file');
@@ -459,7 +459,7 @@ describe('spreadsheet rows', () => {
     await howToRead(page).waitFor();
     expect(await howToRead(page).inputValue()).toBe('*');
     await firstProduct(page).getByText('1299.90').waitFor();
-    expect(await page.getByText('invalid_price').count()).toBe(0);
+    expect(await page.getByText('does not follow the price grammar').count()).toBe(0);
 
     const products = await storeAndRun(page, partner);
     expect(products).toEqual([

@@ -73,7 +73,7 @@ describe('a source', () => {
     // The fetched file, before anything is loaded.
     await heading(page, 'About this file').waitFor();
     await page.getByRole('region', { name: 'First rows as products' }).getByText('Zweimannzelt').waitFor();
-    await page.getByText('invalid_price').waitFor();
+    await page.getByText('does not follow the price grammar').waitFor();
     expect(server.requests[0]!.headers).toMatchObject({
       'x-feed-token': '3a7bd3e2360a',
       authorization: `Basic ${Buffer.from('acme:battery staple').toString('base64')}`,

@@ -60,7 +60,8 @@ function kindCell({ action }: Change) {
 
 function fieldCell(item: Change, field: Schemas['ColumnName']): ReactNode {
   const change = changeOf(item, field);
-  if (!change) return null;
+  // The name of a new product is in the first column.
+  if (!change || (field === 'product_name' && item.action === 'insert')) return null;
   const show = (value: string | null) => {
     const known = field === 'availability' && value !== null ? texts.availabilities[value] : undefined;
     return known ?? <Value>{value}</Value>;

@@ -3,7 +3,7 @@ import { Link, Redirect } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFeed } from '../data/queries';
-import { megabyte } from '../locale';
+import { fileSize } from '../locale';
 import { Download } from '../parts/download';
 import { PageView } from '../parts/page';
 import { Query } from '../parts/query';
@@ -76,7 +76,7 @@ function Facts({ feed }: { feed: Schemas['Feed'] }) {
         {texts.feed.uploaded} <Time at={uploaded_at} />
       </>,
     ],
-    ['size', megabyte(size_bytes)],
+    ['size', fileSize(size_bytes)],
     ['number', <span className="small">{feed_id}</span>],
   ];
   if (format_name)

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react';
 import type { Schemas } from '../api';
 import { useJob } from '../data/queries';
-import { duration, megabyte } from '../locale';
+import { duration, fileSize } from '../locale';
 import { Action } from '../parts/action';
 import { WorkProgress } from '../parts/work-progress';
 import { texts } from '../texts';
@@ -22,7 +22,7 @@ export function PlanProgress({ feed, onCancel }: Options) {
   return (
     <>
       <WorkProgress
-        label={rows ? texts.plan.comparingRows(rows) : texts.plan.comparing(megabyte(feed.size_bytes))}
+        label={rows ? texts.plan.comparingRows(rows) : texts.plan.comparing(fileSize(feed.size_bytes))}
         percent={undefined}
       />
       <p className="muted">{texts.plan.elapsed(duration(1_000 * seconds))}</p>

@@ -48,6 +48,7 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
   if (plan.isLoadingError) return <FailureNotice error={plan.error} retry={() => void plan.refetch()} />;
   if (!first) return <Card title={texts.plan.title}>{waiting}</Card>;
   const hasFailed = first.status === 'failed';
+  const hasList = !hasFailed || view.action !== undefined || first.items.length > 0;
   return (
     <>
       <Outcome
@@ -56,31 +57,33 @@ export function PlanView({ feed }: { feed: Schemas['Feed'] }) {
         isStale={plan.isFetching}
         refetch={async () => (await plan.refetch({ throwOnError: true })).data?.pages[0]}
       />
-      <Card>
-        <ChangeTabs
-          view={view}
-          summary={hasFailed ? undefined : first.summary}
-          order={texts.plan.byFile}
-          onChange={write}
-        />
-        {isListed ? (
-          <List
-            of={plan}
-            empty={
-              <Empty
-                title={view.action ? texts.plan.noneShown : texts.plan.none}
-                lead={view.action || hasFailed ? undefined : texts.plan.noneLead}
-              />
-            }
-          >
-            {(items) => (
-              <Changes items={items} label={texts.plan.title} isOneKind={view.action !== undefined} />
-            )}
-          </List>
-        ) : (
-          waiting
-        )}
-      </Card>
+      {hasList && (
+        <Card>
+          <ChangeTabs
+            view={view}
+            summary={hasFailed ? undefined : first.summary}
+            order={texts.plan.byFile}
+            onChange={write}
+          />
+          {isListed ? (
+            <List
+              of={plan}
+              empty={
+                <Empty
+                  title={view.action ? texts.plan.noneShown : texts.plan.none}
+                  lead={view.action || hasFailed ? undefined : texts.plan.noneLead}
+                />
+              }
+            >
+              {(items) => (
+                <Changes items={items} label={texts.plan.title} isOneKind={view.action !== undefined} />
+              )}
+            </List>
+          ) : (
+            waiting
+          )}
+        </Card>
+      )}
     </>
   );
 }
