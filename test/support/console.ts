@@ -50,7 +50,7 @@ export async function chooseFile(page: Page, partner: string, name: string, cont
   await page.getByLabel('Partner', { exact: true }).fill(partner);
   const file = { name, mimeType: 'text/csv', buffer: Buffer.from(content) };
   await page.setInputFiles('input[type=file]', file);
-  await page.getByRole('heading', { name: 'About this file' }).waitFor();
+  await page.getByRole('heading', { name, exact: true }).waitFor();
 }
 
 /** Drops a file for a partner on the zone, as from a desktop. */

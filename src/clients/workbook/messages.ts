@@ -1,3 +1,4 @@
+import type { OtherFileKind } from './workbook-fault';
 import type { SheetOptions, SheetOverview, SheetTable } from './sheet-table';
 
 /** What the worker is asked. The first request opens the workbook. */
@@ -13,7 +14,7 @@ export type WorkbookAnswer =
   | { kind: 'sheet'; table: SheetTable }
   | { kind: 'csv'; bytes: Uint8Array; fileName: string }
   /** One plain sentence or two: what is wrong with the workbook, and what to do. */
-  | { kind: 'fault'; message: string };
+  | { kind: 'fault'; message: string; fileKind?: OtherFileKind };
 
 /** Bytes of the workbook that the request has read, of those that it reads. */
 export interface WorkbookProgress {

@@ -10,6 +10,7 @@ export function refuseOther(bytes: Uint8Array): void {
     if (includes(bytes, encryptedPackage)) throw new WorkbookFault(hasPassword);
     throw new WorkbookFault(
       'This is a workbook of Excel 97-2003 (.xls). Save it in Excel as Excel Workbook (.xlsx).',
+      'excel_97_workbook',
     );
   }
   throw new WorkbookFault(

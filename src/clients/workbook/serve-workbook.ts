@@ -29,7 +29,7 @@ function orFault(answer: () => WorkbookAnswer): WorkbookAnswer {
     return answer();
   } catch (error) {
     if (!(error instanceof WorkbookFault)) throw error;
-    return { kind: 'fault', message: error.message };
+    return { kind: 'fault', message: error.message, fileKind: error.fileKind };
   }
 }
 

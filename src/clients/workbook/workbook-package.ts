@@ -1,7 +1,7 @@
 import { localName, parseWholeXml, type XmlAttributes } from './parse-xml';
 import { refuseOther } from './other-files';
 import { damaged, ZipArchive } from './zip-archive';
-import { WorkbookFault } from './workbook-fault';
+import { WorkbookFault, type OtherFileKind } from './workbook-fault';
 
 /** A worksheet by the part of the package that has it. */
 export interface SheetPart {
@@ -61,19 +61,28 @@ export function openPackage(bytes: Uint8Array): WorkbookPackage {
 function refuseOtherPackage(archive: ZipArchive): void {
   const names = [...archive.names];
   const has = (pattern: RegExp) => names.some((name) => pattern.test(name));
-  const refuse = (text: string) => {
-    throw new WorkbookFault(text);
+  const refuse = (text: string, kind?: OtherFileKind) => {
+    throw new WorkbookFault(text, kind);
   };
   if (has(/^xl\/(?:vbaproject\.bin$|macrosheets\/)/))
     refuse('The workbook has macros. Save it in Excel as Excel Workbook (.xlsx), which has none.');
   if (has(/^xl\/workbook\.bin$/))
-    refuse('This is a binary workbook (.xlsb). Save it in Excel as Excel Workbook (.xlsx).');
+    refuse(
+      'This is a binary workbook (.xlsb). Save it in Excel as Excel Workbook (.xlsx).',
+      'excel_97_workbook',
+    );
   if (has(/^index\/.*\.iwa$|^index\.zip$/))
-    refuse('This is a file of Apple Numbers. Export it as Excel (File, Export To, Excel).');
+    refuse('This is a file of Apple Numbers. Export it as Excel (File, Export To, Excel).', 'numbers');
   if (has(/^content\.xml$/))
-    refuse('This is an OpenDocument file (.ods). Save it as Excel Workbook (.xlsx), or as CSV in UTF-8.');
+    refuse(
+      'This is an OpenDocument file (.ods). Save it as Excel Workbook (.xlsx), or as CSV in UTF-8.',
+      'opendocument_spreadsheet',
+    );
   if (!has(/^xl\/|^_rels\/\.rels$/))
-    refuse('This file is a ZIP archive and no workbook. Unpack it, and use the workbook or CSV file in it.');
+    refuse(
+      'This file is a ZIP archive and no workbook. Unpack it, and use the workbook or CSV file in it.',
+      'zip',
+    );
 }
 
 function workbookPart(archive: ZipArchive): string {

@@ -68,7 +68,7 @@ export class WorkbookReader {
     type Expected = Extract<WorkbookAnswer, { kind: K }>;
     const answer = this.last.then(async () => {
       const received = await this.send(request);
-      if (received.kind === 'fault') throw new WorkbookFault(received.message);
+      if (received.kind === 'fault') throw new WorkbookFault(received.message, received.fileKind);
       if (received.kind !== kind) throw new Error(`The worker answered ${received.kind} instead of ${kind}.`);
       return received as Expected;
     });

@@ -54,7 +54,7 @@ describe('a file that is selected before its partner', () => {
 
     await partnerField(page).fill('Latecomer');
     await button(page, 'Check this file').click();
-    await page.getByRole('heading', { name: 'About this file' }).waitFor();
+    await page.getByRole('heading', { name: 'feed.csv' }).waitFor();
     await button(page, 'Store the file and preview').click();
     await page.getByRole('region', { name: 'Preview of the run' }).getByText('Tent').waitFor();
     expect((await service.api.get('/feeds?partner_name=Latecomer')).body.items).toMatchObject([
@@ -285,7 +285,7 @@ describe('a saved format', () => {
     await dialog.or(plan).waitFor();
     expect(await dialog.count()).toBe(questions);
     if (questions > 0) {
-      expect(await dialog.innerText()).toContain('["-"]');
+      expect(await dialog.innerText()).toContain('Cells that count as empty\t“-”');
       expect(await formatsOf(partner)).toEqual({ default: meanwhile });
       await dialog.getByRole('button', { name: 'Close' }).click();
     }
@@ -383,7 +383,7 @@ describe('a saved format', () => {
 });
 
 describe('a file of skus and prices', () => {
-  const mode = (page: Page) => page.getByLabel('How to load the file');
+  const pricesOnly = (page: Page) => page.getByRole('radio', { name: 'Change prices and stock only' });
   const known = (partner: string) =>
     service.api.loadFeed('sku,product_name,price,currency\nZ-1,Zelt,1,EUR\n', partner);
   const prices = {
@@ -410,7 +410,7 @@ describe('a file of skus and prices', () => {
 
     await howToRead(page).waitFor();
     expect(await howToRead(page).inputValue()).toBe(reading);
-    expect(await mode(page).inputValue()).toBe('update');
+    expect(await pricesOnly(page).isChecked()).toBe(true);
     await firstProduct(page).getByText('4.10').waitFor();
     expect(await storeAndRun(page, partner)).toEqual([['Z-1', 4.1, 'EUR']]);
     expect(complaints).toEqual([]);
@@ -422,7 +422,7 @@ describe('a file of skus and prices', () => {
     await chooseFile(page, 'Nameless', 'feed.csv', german);
     await page.getByRole('combobox', { name: 'Name' }).selectOption('Not in the file');
     await page.getByText('Choose the column with the SKU, and the one with the name.').waitFor();
-    await mode(page).selectOption('update');
+    await pricesOnly(page).check();
 
     const row = firstProduct(page);
     await row.getByText('Z-1').waitFor();

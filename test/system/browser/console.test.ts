@@ -19,7 +19,7 @@ const button = (page: Page, name: string) => page.getByRole('button', { name, ex
 /** Drops a file for a partner, and waits until it has been inspected. */
 async function dropFeed(page: Page, partner: string, name: string, content: string): Promise<void> {
   await dropFile(page, partner, name, content);
-  await page.getByRole('heading', { name: 'About this file' }).waitFor();
+  await page.getByRole('heading', { name, exact: true }).waitFor();
 }
 
 const germanFeed = [
@@ -37,7 +37,7 @@ describe('the steps of a partner', () => {
     // The detected format.
     await page.reload();
     expect(await page.getByRole('combobox', { name: 'SKU' }).inputValue()).toBe('from:Artikelnr');
-    expect(await page.getByText('Semicolon').count()).toBe(1);
+    expect(await page.getByText('semicolons').count()).toBe(1);
     const sample = page.getByRole('region', { name: 'First rows as products' });
     expect(await sample.locator('tbody tr').first().innerText()).toContain('189.90');
 

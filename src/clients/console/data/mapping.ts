@@ -33,3 +33,14 @@ export function withSource(
   const mapped = source ? { ...others, [column]: source } : others;
   return { ...definition, columns: mapped as Definition['columns'] };
 }
+
+/** Returns the names of the columns of a file that no column of the catalog reads, each once. */
+export function unusedHeaders(headers: Schemas['InspectedHeader'][], { columns }: Definition): string[] {
+  const read = new Set(
+    Object.values(columns)
+      .flatMap(({ from = [], join = [], quantity }) => [...from, ...join, ...(quantity?.from ?? [])])
+      .map((name) => name.toLowerCase()),
+  );
+  const names = headers.map(({ header }) => header).filter((name) => name && !read.has(name.toLowerCase()));
+  return [...new Set(names)];
+}

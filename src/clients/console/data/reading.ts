@@ -4,6 +4,7 @@ import { bodyOf, client } from '../api';
 import type { Draft } from './draft';
 import { fetchFormats } from './formats';
 import type { Definition } from './mapping';
+import type { Transfer } from './send-form';
 import { requestInspection } from './upload';
 
 type Inspection = Schemas['FeedInspection'];
@@ -36,11 +37,20 @@ export const modeFor = (definition: Definition | null | undefined): Mode =>
  * even if all rows would be skipped: a guess could take other columns. Otherwise without a format, if that loses nothing; else by a
  * mapping; else as an update, which needs no names.
  */
-export async function proposeReading({ partner, file }: Draft, inspection: Inspection): Promise<Proposal> {
+export async function proposeReading(
+  { partner, file }: Draft,
+  inspection: Inspection,
+  transfer?: Transfer,
+): Promise<Proposal> {
   const [formats, last] = await Promise.all([fetchFormats(partner), fetchLastFormat(partner)]);
   const propose = (reading: string, mode: Mode = 'upsert') => ({ formats, reading, mode });
   const accepts = async (reading: string, mode: Mode) => {
-    const { accepted } = await requestInspection(partner, file, { format: sentFormat(reading), mode });
+    const { accepted } = await requestInspection(
+      partner,
+      file,
+      { format: sentFormat(reading), mode },
+      transfer,
+    );
     return accepted;
   };
   const saved = [...new Set([defaultName, last])].flatMap((name) =>

@@ -1,6 +1,7 @@
 import cronstrue from 'cronstrue';
 import { Cron } from 'croner';
 import { isTwelveHours } from '../locale';
+import { texts } from '../texts';
 
 interface Schedule {
   /** Five fields. */
@@ -17,6 +18,9 @@ export function wordsOf(cron: string): string | undefined {
     return undefined;
   }
 }
+
+/** Describes a schedule in words, also one that only the service can read. */
+export const scheduleInWords = (cron: string) => wordsOf(cron) ?? texts.schedule.unknown;
 
 /**
  * Lists the next times of a schedule; empty if it is malformed. The service's times can differ in the night of a clock change: a

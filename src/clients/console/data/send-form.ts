@@ -49,6 +49,7 @@ export function sendFormData<Body>(
     };
     request.onerror = () => reject(new Error(lossOf(progress)));
     request.onabort = () => reject(new Cancelled());
+    if (signal?.aborted) return reject(new Cancelled());
     signal?.addEventListener('abort', () => request.abort());
     request.send(form);
   });

@@ -41,6 +41,7 @@ export function requestInspection(
   partner: string,
   file: File,
   { format, definition, mode }: Partial<Pick<Upload, 'format' | 'definition' | 'mode'>> = {},
+  transfer: Transfer = {},
 ): Promise<Schemas['FeedInspection']> {
   // A part of a gzip file cannot be unpacked completely.
   const isPacked = file.name.toLowerCase().endsWith('.gz');
@@ -51,12 +52,7 @@ export function requestInspection(
     ...(definition && { format_definition: JSON.stringify(definition) }),
     ...(mode && { mode }),
   };
-  return bodyOf(
-    client.POST('/feeds/inspect', {
-      body: { ...fields, file: '' },
-      bodySerializer: () => formOf(fields, beginning),
-    }),
-  );
+  return sendFormData('/feeds/inspect', formOf(fields, beginning), {}, transfer);
 }
 
 /** Permissions of a run beyond the defaults. */

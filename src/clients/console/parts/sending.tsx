@@ -6,22 +6,26 @@ import { WorkProgress } from './work-progress';
 
 interface Options {
   progress: SentBytes | undefined;
+  /** What is done; absent: a file is stored. */
+  labels?: { sending: string; sent: string };
   onCancel: () => void;
 }
 
-/** Shows the progress of sending a file. The service stores it when it is complete. */
-export function Sending({ progress, onCancel }: Options) {
+const storing = { sending: texts.transfer.sending, sent: texts.transfer.storing };
+
+/** Shows the progress of sending a file. What the service does when it is complete takes an unknown time. */
+export function Sending({ progress, labels = storing, onCancel }: Options) {
   const { sent, total } = progress ?? { sent: 0, total: 0 };
   const isSent = total > 0 && sent === total;
   return (
     <>
       <WorkProgress
-        label={isSent ? texts.transfer.storing : texts.transfer.sending}
+        label={isSent ? labels.sent : labels.sending}
         percent={total > 0 ? (100 * sent) / total : undefined}
         isWaiting={isSent}
       />
       {total > 0 && <p className="muted">{texts.transfer.sent(megabyte(sent), megabyte(total))}</p>}
-      {!isSent && <Action onPress={onCancel}>{texts.transfer.cancel}</Action>}
+      {(!isSent || labels !== storing) && <Action onPress={onCancel}>{texts.transfer.cancel}</Action>}
     </>
   );
 }

@@ -1,6 +1,9 @@
 import type { Schemas } from '../api';
-import { count } from '../locale';
-import { rowsOf } from './nouns';
+import { count, plural } from '../locale';
+import { columnsOf, productsOf, rowsOf } from './nouns';
+
+const excelCsv =
+  'In Excel, choose File > Save As, and the type “CSV UTF-8 (Comma delimited)”. Then choose the saved file here.';
 
 type Conditions = Schemas['QuantityCondition'][];
 
@@ -14,7 +17,12 @@ const unlessText = (conditions: Conditions) => {
 export const sendingTexts = {
   send: {
     title: 'Send a feed',
-    lead: 'First you see how the file is read. Nothing is stored until you confirm.',
+    lead: 'You see how the file is read, then what it would change. Nothing is stored or loaded until you confirm.',
+    steps: 'Steps',
+    of: 'From',
+    step: { file: 'File', check: 'Check', preview: 'Preview' },
+    file: 'The file',
+    rows: 'Rows of a spreadsheet',
     partner: 'Partner',
     partnerHint: 'The partner that sells these products. A new name creates a new partner.',
     partnerMissing: 'Enter the name of the partner first. The file is kept.',
@@ -30,6 +38,9 @@ export const sendingTexts = {
   },
   workbook: {
     title: 'Choose a sheet',
+    of: 'from',
+    sheets: 'Sheets',
+    facts: (rows: number, columns: number) => `${rowsOf(rows)}, ${columnsOf(columns)}`,
     opening: 'Opening the workbook…',
     reading: 'Reading the sheet…',
     making: 'Making the CSV file…',
@@ -49,24 +60,67 @@ export const sendingTexts = {
   },
   check: {
     title: 'About this file',
+    inspecting: 'Looking at the beginning of the file…',
+    proposing: 'Looking for the format that reads it…',
     lost: 'The file is no longer here',
     lostWay: 'The browser keeps one file at a time. Choose it again.',
     facts: 'Read as',
     encoding: 'Encoding',
+    encodings: {
+      'utf-8': 'UTF-8',
+      'utf-16le': 'UTF-16',
+      'utf-16be': 'UTF-16, big-endian',
+      'windows-1250': 'Windows-1250 (Central European)',
+      'windows-1251': 'Windows-1251 (Cyrillic)',
+      'windows-1252': 'Windows-1252 (Western European)',
+      'windows-1253': 'Windows-1253 (Greek)',
+      'windows-1254': 'Windows-1254 (Turkish)',
+      'windows-1255': 'Windows-1255 (Hebrew)',
+      'windows-1256': 'Windows-1256 (Arabic)',
+      'windows-1257': 'Windows-1257 (Baltic)',
+      'windows-874': 'Windows-874 (Thai)',
+      'iso-8859-1': 'ISO 8859-1 (Western European)',
+      'iso-8859-2': 'ISO 8859-2 (Central European)',
+      'iso-8859-15': 'ISO 8859-15 (Western European, with €)',
+      shift_jis: 'Shift JIS (Japanese)',
+      'euc-jp': 'EUC-JP (Japanese)',
+      'euc-kr': 'EUC-KR (Korean)',
+      gb18030: 'GB 18030 (Chinese)',
+      big5: 'Big5 (Chinese, traditional)',
+      unknown: 'Unknown encoding',
+    } as Record<string, string>,
     delimiter: 'Delimiter',
     delimiters: { ',': 'Comma', ';': 'Semicolon', '\t': 'Tab', '|': 'Bar' } as Record<string, string>,
     decimal: 'Decimals',
     decimals: { '.': 'Point', ',': 'Comma' } as Record<string, string>,
+    decimalExamples: { '.': 'Point, as in 1,234.50', ',': 'Comma, as in 1.234,50' } as Record<string, string>,
+    factOf: {
+      delimiter: { ',': 'commas between cells', ';': 'semicolons', '\t': 'tabs', '|': 'bars' } as Record<
+        string,
+        string
+      >,
+      decimal: { '.': 'decimal point', ',': 'decimal comma' } as Record<string, string>,
+      skipped: (lines: number) => `header in line ${count(lines + 1)}`,
+    },
     skipped: 'Lines before the header',
-    skus: 'Skus',
-    knownSkus: (known: number, checked: number) => `${count(known)} of ${count(checked)} skus are known`,
-    rows: (rows: number, isAll: boolean) => `${count(rows)} ${isAll ? 'rows' : 'rows read, more follow'}`,
+    knownSkus: (known: number, checked: number) =>
+      known === 0
+        ? 'all products are new'
+        : known === checked
+          ? 'all products are known'
+          : `${count(known)} of ${productsOf(checked)} known`,
+    rows: (rows: number, isAll: boolean) =>
+      isAll ? rowsOf(rows) : `first ${rowsOf(rows)} read, more follow`,
     how: 'How to read it',
-    own: 'By the mapping below',
-    standard: 'As it is: our column names, UTF-8',
-    builtIn: 'built in',
+    own: 'By the columns chosen below',
+    standard: 'As it is: its columns have our names',
+    byFormat: (name: string) => `By the saved format “${name}”`,
+    byBuiltIn: (name: string) => `As an export of ${name}`,
     mapping: 'Columns',
-    mappingLead: 'Which column of the file has which value?',
+    column: 'Catalog',
+    source: 'Column of the file',
+    examples: 'First values',
+    unused: 'Not used:',
     absent: 'Not in the file',
     fixed: 'The same for all rows…',
     fixedValue: (field: string) => `${field} of all rows`,
@@ -78,10 +132,14 @@ export const sendingTexts = {
     sampleNone: 'No row would be loaded.',
     readsOtherwise:
       'With this format, none of the rows read would be loaded. Another choice of “How to read it” loads rows.',
-    faults: 'Skipped rows among the rows read',
+    faults: 'What is wrong with rows',
+    save: 'Remember how this file is read',
+    saveLead:
+      'Once the file is stored, its columns are saved as a format: the next file of this partner is then read in the same way. If storing fails, nothing is saved.',
+    saveDefault:
+      'The format named default also reads files that arrive without a format, for example through the API.',
     name: 'Save as format',
-    nameHint:
-      'Lower-case letters, digits and hyphens. The format named default is used for every later file that is sent without a format.',
+    nameHint: 'Lower-case letters, digits and hyphens.',
     nameFaults: {
       invalid: 'Enter 1 to 64 lower-case letters, digits or hyphens.',
       reserved: 'A built-in format has this name. Choose another one.',
@@ -99,22 +157,97 @@ export const sendingTexts = {
       quote: 'Quotes around cells',
       only_rows_where: 'Rows that are read',
       text_marks: 'Text marks of spreadsheets',
-      keep_when_empty: 'Empty cells keep the stored value',
+      keep_when_empty: 'Empty cells keep the stored value of',
       currency_from_sign: 'A sign is the currency',
+      fields: 'Cells per row',
+      null_values: 'Cells that count as empty',
+      availability: 'Words for the stock',
+      fill_down: 'Empty cells repeat the value above',
+      ignore_rows_without: 'Rows are left out without',
     } as Record<string, string>,
+    memberValues: {
+      yes: 'Yes',
+      no: 'No',
+      strip: 'Removed',
+      empty: 'empty',
+      words: (word: string, meaning: string) => `“${word}” is ${meaning}`,
+      quoted: (text: string) => `“${text}”`,
+      rowsWhere: (header: string, values: string) => `${header} is ${values}`,
+      or: ' or ',
+    },
     mode: 'How to load the file',
     modes: {
       upsert: 'Add and change products',
-      replace: 'Replace: products that are not in the file are withdrawn',
-      update: 'Change known products only (prices and stock)',
+      replace: 'Replace the catalog',
+      update: 'Change prices and stock only',
+    },
+    modeNotes: {
+      upsert: 'New products are added, known ones are changed. Products that are not in the file stay.',
+      replace: 'The file is the whole catalog: products that are not in it are withdrawn.',
+      update: 'Only products that are known already are changed. Names are not needed.',
     },
     upload: 'Store the file and preview',
+    ready: 'Nothing is stored yet, and storing loads nothing: you see the changes first.',
     noTable: 'This file cannot be read as a table',
-    doubts: 'Questions about the file',
+    steps: 'What to do',
+    doubts: (questions: number) =>
+      `${count(questions)} ${plural(questions, { one: 'question', other: 'questions' })} about the file`,
+    doubtsLead:
+      'The file alone does not tell. Below each answer are the first rows as products, if it is right.',
     answer: 'Its value',
     needsAnswers: 'Answer the questions about the file.',
+    needsName: 'Correct the name of the format at the end of this page.',
     needsSku: 'Choose the column with the SKU, and the one with the name.',
   },
+  /** What to do with a file of another kind, in words of menus. */
+  otherFiles: {
+    excel_workbook: [excelCsv],
+    excel_97_workbook: [
+      'Open the file in Excel.',
+      'Choose File > Save As, and the type “Excel Workbook (.xlsx)”.',
+      'Choose the saved file here.',
+    ],
+    opendocument_spreadsheet: [
+      'Open the file in LibreOffice.',
+      'Choose File > Save As, and the type “Excel 2007-365 (.xlsx)” or “Text CSV (.csv)”. For CSV, choose the character set UTF-8.',
+      'Choose the saved file here.',
+    ],
+    numbers: [
+      'Open the file in Numbers.',
+      'Choose File > Export To > Excel, and save it.',
+      'Choose the saved file here.',
+    ],
+    pdf: [
+      'Ask the partner for the spreadsheet from which the PDF was made: a PDF has no cells.',
+      'Or open it in Excel: Data > Get Data > From File > From PDF, choose the table, then Load.',
+      excelCsv,
+    ],
+    json: [
+      'If the partner’s shop can export CSV, use that export.',
+      'Or open it in Excel: Data > Get Data > From File > From JSON, then To Table, and Close & Load.',
+      excelCsv,
+    ],
+    xml: [
+      'If the partner’s shop can export CSV, use that export.',
+      'Or open it in Excel: Data > Get Data > From File > From XML, choose the table, then Load.',
+      excelCsv,
+    ],
+    html: [
+      'The partner’s site sent a page instead of the file, often because of a sign-in. Download the file there.',
+      'Choose the downloaded file here.',
+    ],
+    zip: [
+      'Open the archive: a double click, or “Extract All” in its menu on Windows.',
+      'Choose the CSV file or workbook in it here.',
+    ],
+    gzip: [
+      'Unpack the file, for example with 7-Zip: 7-Zip > Extract Here.',
+      'Choose the CSV file in it here.',
+    ],
+    utf_16: [excelCsv],
+    windows_1252: [excelCsv],
+    unknown_encoding: [excelCsv],
+  } as Record<string, string[]>,
   transfer: {
     sending: 'Sending',
     storing: 'Sent. The service stores it…',

@@ -3,6 +3,7 @@ import { count } from '../locale';
 export const sourcesTexts = {
   sources: {
     title: 'Sources',
+    lead: 'Addresses from which feeds are fetched: on a schedule, or when you ask for it.',
     source: 'Source',
     none: 'No source yet',
     noneOfPartner: 'This partner has no source',
@@ -19,6 +20,7 @@ export const sourcesTexts = {
     addTitle: 'Add a source',
     addLead: 'Test it first: the file is fetched and stored, and you see how it is read. Nothing is loaded.',
     edit: 'Change the source',
+    editTitle: (name: string) => `Change ${name}`,
     remove: 'Delete',
     removeTitle: (name: string) => `Delete the source ${name}?`,
     removeLead: 'Its schedule ends, and the list of its fetches is deleted. Feeds and products stay.',
@@ -36,9 +38,9 @@ export const sourcesTexts = {
     url: 'Address of the file',
     urlHint: 'Begins with https:// or http://. User name and password have fields of their own.',
     format: 'Format',
-    defaultFormat: 'The default one of the partner, if there is one',
+    defaultFormat: 'The partner’s default one, if there is one',
     noFormat: 'None: our column names, UTF-8',
-    mode: 'Mode',
+    mode: 'Loads as',
     percent: 'May withdraw',
     percentField: 'Products that a run may withdraw, in percent',
     percentHint:
@@ -60,6 +62,7 @@ export const sourcesTexts = {
     secrets: 'Sends',
     basic: (username: string) => `password of ${username}`,
     lastFeed: 'Last feed',
+    openFeed: 'Open it',
     look: 'Open the fetched file',
     incomplete: 'Enter the partner, a name and the address.',
     testLead:
@@ -112,6 +115,7 @@ export const sourcesTexts = {
     cronHint: 'Five fields of cron: 30 5 * * mon-fri is half past five, Monday to Friday.',
     zone: 'Time zone of these times',
     zoneHint: 'For example Europe/Berlin.',
+    unknown: 'At times of its own',
     unreadable: 'This is not a schedule: it needs five fields, * for any value.',
     next: 'Next times',
     inZone: (zone: string) => `In your time zone, ${zone}. Starts are spread over a minute.`,
@@ -121,15 +125,16 @@ export const sourcesTexts = {
   fetches: {
     title: 'History of fetches',
     none: 'This source has not been fetched.',
-    number: 'Fetch',
+    when: 'When',
     why: 'Requested by',
     scheduled: 'Schedule',
     requested: 'On request',
     outcome: 'Outcome',
-    http: 'HTTP status',
     attempts: 'Attempts',
     feed: 'Feed',
-    runs: (feed: string) => `Runs of ${feed}`,
+    toFeed: 'Open the feed',
+    toRuns: 'Its runs',
+    answered: (status: number) => `The server answered with ${status}.`,
     statuses: {
       queued: 'Queued',
       running: 'Fetching',

@@ -1,61 +1,61 @@
 import type { Answers } from '../../../feed-format/detect/apply-answers';
 import type { Schemas } from '../api';
+import { ChoiceCards } from '../parts/choice-cards';
 import { Field } from '../parts/field';
+import { Card } from '../parts/page';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
 interface Options {
-  inspection: Schemas['FeedInspection'];
+  doubts: Schemas['FormatDoubt'][];
   answers: Answers;
   onChange: (answers: Answers) => void;
 }
 
-/** Asks the open questions about a file. */
-export function Doubts({ inspection, answers, onChange }: Options) {
+/** Asks the open questions about a file. The focus goes to the first one. */
+export function Doubts({ doubts, answers, onChange }: Options) {
   return (
-    <div className="stack">
-      <h3>{texts.check.doubts}</h3>
-      {inspection.doubts.map(({ about, message, choices }) => {
+    <Card title={texts.check.doubts(doubts.length)}>
+      <p className="muted">{texts.check.doubtsLead}</p>
+      {doubts.map(({ about, message, choices }, number) => {
         const answer = answers.get(about);
         const setAnswer = (choice: number, value: string) =>
           onChange(new Map(answers).set(about, { choice, value }));
         return (
-          <fieldset key={about} className="stack">
-            <legend>
-              <Value>{message}</Value>
-            </legend>
-            {choices.map(({ label, value_pointer, sample }, at) => (
-              <div key={at}>
-                <label>
-                  <input
-                    type="radio"
-                    name={about}
-                    checked={answer?.choice === at}
-                    onChange={() => setAnswer(at, '')}
-                  />{' '}
-                  <Value>{label}</Value>
-                </label>
-                {sample[0] && (
-                  <span className="muted">
-                    {' '}
-                    <Value>{exampleOf(sample[0])}</Value>
-                  </span>
-                )}
-                {value_pointer !== null && answer?.choice === at && (
-                  <Field
-                    label={texts.check.answer}
-                    value={answer.value}
-                    onChange={(value) => setAnswer(at, value)}
-                  />
-                )}
-              </div>
-            ))}
-          </fieldset>
+          <ChoiceCards
+            key={about}
+            isFirst={number === 0}
+            legend={<Value>{message}</Value>}
+            value={answer?.choice}
+            onChange={(choice) => setAnswer(choice, '')}
+            cards={choices.map(({ label, value_pointer, sample }, at) => ({
+              value: at,
+              title: <Value>{label}</Value>,
+              note: sample.length > 0 && <Examples products={sample.slice(0, shownExamples)} />,
+              more: value_pointer !== null && answer?.choice === at && (
+                <Field
+                  label={texts.check.answer}
+                  autoFocus
+                  value={answer.value}
+                  onChange={(value) => setAnswer(at, value)}
+                />
+              ),
+            }))}
+          />
         );
       })}
-    </div>
+    </Card>
   );
 }
 
-const exampleOf = ({ sku, product_name, price, currency }: Schemas['CleanedValues']) =>
-  [sku, product_name, price, currency].filter(Boolean).join(' · ');
+const shownExamples = 2;
+
+function Examples({ products }: { products: Schemas['CleanedValues'][] }) {
+  return products.map(({ sku, product_name, price, currency }, at) => (
+    <span key={at} className="example">
+      <Value>
+        {[sku, product_name, [price, currency].filter(Boolean).join(' ')].filter(Boolean).join(' · ')}
+      </Value>
+    </span>
+  ));
+}

@@ -3,30 +3,40 @@ import type { Schemas } from '../api';
 import { useInspectedFeed } from '../data/fetched';
 import { useFeed } from '../data/queries';
 import { Facts } from '../parts/facts';
-import { FailureNotice } from '../parts/failure';
-import { Card, Loading } from '../parts/page';
+import { Card } from '../parts/page';
+import { Query } from '../parts/query';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
 import { Faults } from './faults';
+import { FileFacts } from './file-facts';
 import { Sample, sampleRows } from './sample-table';
 
 /** Shows the findings of the inspection of a fetched file, by the format of its feed. */
 export function FetchedFile({ feedId }: { feedId: string }) {
-  const feed = useFeed(feedId);
-  if (feed.error) return <FailureNotice error={feed.error} retry={() => void feed.refetch()} />;
-  if (!feed.data) return <Loading />;
-  if (feed.data.raw_file_removed_at) return <p className="notice">{texts.sources.fileRemoved}</p>;
-  return <Inspected feed={feed.data} />;
+  return (
+    <Query of={useFeed(feedId)}>
+      {(feed) =>
+        feed.raw_file_removed_at ? (
+          <p className="notice">{texts.sources.fileRemoved}</p>
+        ) : (
+          <Inspected feed={feed} />
+        )
+      }
+    </Query>
+  );
 }
 
 function Inspected({ feed }: { feed: Schemas['Feed'] }) {
-  const inspected = useInspectedFeed(feed);
-  if (inspected.error)
-    return <FailureNotice error={inspected.error} retry={() => void inspected.refetch()} />;
-  if (!inspected.data) return <Loading />;
-  const inspection = inspected.data;
-  const { delimiter, row_count, complete, issue_counts, refusal, run_failure } = inspection;
+  return (
+    <Query of={useInspectedFeed(feed)}>
+      {(inspection) => <Findings feed={feed} inspection={inspection} />}
+    </Query>
+  );
+}
+
+function Findings({ feed, inspection }: { feed: Schemas['Feed']; inspection: Schemas['FeedInspection'] }) {
+  const { issue_counts, refusal, run_failure } = inspection;
   const problem = refusal ?? run_failure;
   return (
     <>
@@ -35,11 +45,9 @@ function Inspected({ feed }: { feed: Schemas['Feed'] }) {
           facts={[
             [texts.feed.file, <Value>{feed.file_name}</Value>],
             [texts.sources.format, feed.format_name ?? texts.sources.noFormat],
-            [texts.check.encoding, inspection.detected_encoding],
-            [texts.check.delimiter, delimiter && (texts.check.delimiters[delimiter] ?? delimiter)],
-            [texts.counts.processed!, texts.check.rows(row_count, complete)],
           ]}
         />
+        <FileFacts inspection={inspection} />
         {problem && (
           <p role="alert" className="notice bad">
             <Value>{problem}</Value>

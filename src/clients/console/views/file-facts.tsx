@@ -1,33 +1,29 @@
+import { Fragment } from 'react';
 import type { Schemas } from '../api';
-import type { Draft } from '../data/draft';
-import { Facts } from '../parts/facts';
-import { Card } from '../parts/page';
-import { Value } from '../parts/value';
 import { texts } from '../texts';
 
-interface Options {
-  draft: Draft;
-  inspection: Schemas['FeedInspection'];
-}
-
-/** Properties of the file, by the chosen reading. */
-export function FileFacts({ draft, inspection }: Options) {
+/** Properties of a file in one line, by an inspection. */
+export function FileFacts({ inspection }: { inspection: Schemas['FeedInspection'] }) {
   const { detected_encoding, delimiter, decimal_separator, skip_lines, row_count, complete, known_skus } =
     inspection;
+  const { factOf, encodings, knownSkus, rows } = texts.check;
+  const facts = [
+    delimiter && rows(row_count, complete),
+    known_skus && known_skus.checked > 0 && knownSkus(known_skus.known, known_skus.checked),
+    delimiter && factOf.delimiter[delimiter],
+    decimal_separator && factOf.decimal[decimal_separator],
+    skip_lines > 0 && factOf.skipped(skip_lines),
+    detected_encoding !== 'unknown' && (encodings[detected_encoding] ?? detected_encoding),
+  ].filter(Boolean);
+  if (facts.length === 0) return null;
   return (
-    <Card>
-      <Facts
-        facts={[
-          [texts.send.partner, <Value>{draft.partner}</Value>],
-          [texts.feed.file, <Value>{draft.file.name}</Value>],
-          [texts.check.encoding, detected_encoding],
-          [texts.check.delimiter, delimiter && (texts.check.delimiters[delimiter] ?? delimiter)],
-          [texts.check.decimal, decimal_separator && texts.check.decimals[decimal_separator]],
-          [texts.check.skipped, skip_lines > 0 && String(skip_lines)],
-          [texts.counts.processed!, texts.check.rows(row_count, complete)],
-          [texts.check.skus, known_skus && texts.check.knownSkus(known_skus.known, known_skus.checked)],
-        ]}
-      />
-    </Card>
+    <p className="fact-line muted">
+      {facts.map((fact, at) => (
+        <Fragment key={at}>
+          {at > 0 && ' · '}
+          <span className="whole">{fact}</span>
+        </Fragment>
+      ))}
+    </p>
   );
 }

@@ -4,6 +4,7 @@ import { Form } from 'react-aria-components/Form';
 import { Link } from 'wouter';
 import { productColumns } from '../../../feed-format/columns';
 import { bodyOf, client } from '../api';
+import { membersInWords } from '../data/definition-words';
 import {
   columnDraftOf,
   columnSourceOf,
@@ -17,8 +18,10 @@ import { faultsByPointer } from '../data/source-draft';
 import { Action } from '../parts/action';
 import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
-import { Card, Loading, PageView } from '../parts/page';
-import { addressOf } from '../routes';
+import { Facts } from '../parts/facts';
+import { Card, PageView } from '../parts/page';
+import { Query } from '../parts/query';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 
 /** A partner's format, which can be changed without a file. */
@@ -31,20 +34,17 @@ export function FormatView({ partner, name }: { partner: string; name: string })
   return (
     <PageView
       title={texts.formats.view(name)}
+      trail={[
+        { text: texts.nav.partners, href: routes.partners },
+        { text: partner, href: addressOf('partner', { partner }) },
+      ]}
       actions={
-        <>
-          <Link className="button" href={addressOf('send', { partner })}>
-            {texts.formats.byFile}
-          </Link>
-          <Link className="button" href={addressOf('partner', { partner })}>
-            {texts.back}
-          </Link>
-        </>
+        <Link className="button" href={addressOf('send', { partner })}>
+          {texts.formats.byFile}
+        </Link>
       }
     >
-      {format.error && <FailureNotice error={format.error} retry={() => void format.refetch()} />}
-      {format.isPending && <Loading />}
-      {format.data && <FormatForm path={path} stored={format.data.definition} />}
+      <Query of={format}>{({ definition }) => <FormatForm path={path} stored={definition} />}</Query>
     </PageView>
   );
 }
@@ -84,7 +84,7 @@ function FormatForm({ path, stored }: FormOptions) {
         {Object.keys(others).length > 0 && (
           <details>
             <summary>{texts.formats.other}</summary>
-            <pre className="record">{JSON.stringify(others, undefined, 2)}</pre>
+            <Facts facts={membersInWords(others)} />
           </details>
         )}
         {save.error && <FailureNotice error={save.error} />}
@@ -121,13 +121,13 @@ function Reading({ definition, onChange }: PartOptions) {
         <Choice
           label={texts.check.encoding}
           value={encoding}
-          options={encodings.map((name) => [name, name])}
+          options={encodings.map((name) => [name, texts.check.encodings[name]!])}
           onChange={(value) => onChange({ ...definition, encoding: value as Definition['encoding'] })}
         />
         <Choice
           label={texts.check.decimal}
           value={decimal}
-          options={Object.entries(texts.check.decimals)}
+          options={Object.entries(texts.check.decimalExamples)}
           onChange={(value) => onChange({ ...definition, decimal_separator: value })}
         />
         <Field

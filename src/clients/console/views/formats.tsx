@@ -3,13 +3,14 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { bodyOf, client, RequestError, type Schemas } from '../api';
 import { usePages } from '../data/queries';
-import { count, time } from '../locale';
+import { count } from '../locale';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
+import { Empty } from '../parts/empty';
 import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Loading } from '../parts/page';
-import { ScrollTable } from '../parts/scroll-table';
+import { List } from '../parts/query';
+import { Table } from '../parts/table';
+import { Time } from '../parts/time';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
 
@@ -19,43 +20,57 @@ export function FormatList({ partner }: { partner: string }) {
   const list = usePages(['formats', partner, 'own'], (cursor) =>
     bodyOf(client.GET('/formats', { params: { query: { partner_name: partner, cursor } } })),
   );
-  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
-  if (list.isPending) return <Loading />;
-  const formats = list.data.pages.flatMap(({ items }) => items);
-  if (formats.length === 0)
-    return (
-      <div className="empty">
-        <p>
-          <strong>{texts.formats.none}</strong>
-        </p>
-        <p>{texts.formats.noneLead}</p>
-        <Link className="button" href={addressOf('send', { partner })}>
-          {texts.send.title}
-        </Link>
-      </div>
-    );
-  const { name, columns, changed, remove } = texts.formats;
+  const { title, none, noneLead, name, columns, changed, remove } = texts.formats;
   const { delimiter, encoding, decimal } = texts.check;
   return (
     <>
-      <ScrollTable
-        label={texts.formats.title}
-        columns={[
-          ...[name, delimiter, encoding, decimal].map((title) => ({ title })),
-          { title: columns, isNumber: true },
-          ...[changed, remove].map((title) => ({ title })),
-        ]}
-      >
-        {formats.map((format) => (
-          <FormatRow
-            key={format.format_name}
-            partner={partner}
-            format={format}
-            onRemove={() => setRemoved(format.format_name)}
+      <List
+        of={list}
+        empty={
+          <Empty
+            title={none}
+            lead={noneLead}
+            action={
+              <Link className="button" href={addressOf('send', { partner })}>
+                {texts.send.title}
+              </Link>
+            }
           />
-        ))}
-      </ScrollTable>
-      <More list={list} />
+        }
+      >
+        {(formats) => (
+          <Table
+            label={title}
+            rows={formats}
+            keyOf={({ format_name }) => format_name}
+            columns={[
+              { title: name, kind: 'name', cell: (format) => <Name partner={partner} format={format} /> },
+              { title: delimiter, cell: delimiterOf },
+              { title: encoding, cell: ({ definition }) => encodings[definition.encoding ?? 'utf-8'] },
+              { title: decimal, cell: ({ definition }) => decimals[definition.decimal_separator ?? '.'] },
+              {
+                title: columns,
+                kind: 'number',
+                cell: ({ definition }) => count(Object.keys(definition.columns).length),
+              },
+              { title: changed, kind: 'tight', cell: ({ updated_at }) => <Time at={updated_at} /> },
+              {
+                title: remove,
+                kind: 'tight',
+                cell: ({ format_name }) => (
+                  <Action
+                    kind="danger"
+                    aria-label={texts.formats.removeOf(format_name)}
+                    onPress={() => setRemoved(format_name)}
+                  >
+                    {remove}
+                  </Action>
+                ),
+              },
+            ]}
+          />
+        )}
+      </List>
       {removed !== undefined && (
         <RemoveDialog partner={partner} name={removed} onClose={() => setRemoved(undefined)} />
       )}
@@ -63,36 +78,21 @@ export function FormatList({ partner }: { partner: string }) {
   );
 }
 
-interface RowOptions {
-  partner: string;
-  format: Schemas['Format'];
-  onRemove: () => void;
-}
+const { encodings, decimals, delimiters } = texts.check;
 
-function FormatRow({ partner, format, onRemove }: RowOptions) {
-  const { format_name, definition, updated_at } = format;
-  const { delimiter, encoding = 'utf-8', decimal_separator = '.' } = definition;
+const delimiterOf = ({ definition: { delimiter } }: Schemas['Format']) =>
+  delimiter ? delimiters[delimiter] : texts.formats.automatic;
+
+function Name({ partner, format: { format_name } }: { partner: string; format: Schemas['Format'] }) {
   return (
-    <tr>
-      <th scope="row">
-        <Link href={addressOf('format', { partner, format: format_name })}>{format_name}</Link>
-        {format_name === 'default' && (
-          <div className="muted">
-            <span className="badge good">{texts.formats.isDefault}</span> {texts.formats.isDefaultLead}
-          </div>
-        )}
-      </th>
-      <td>{delimiter ? texts.check.delimiters[delimiter] : texts.formats.automatic}</td>
-      <td>{encoding}</td>
-      <td>{texts.check.decimals[decimal_separator]}</td>
-      <td className="number">{count(Object.keys(definition.columns).length)}</td>
-      <td>{time(updated_at)}</td>
-      <td>
-        <Action kind="danger" aria-label={texts.formats.removeOf(format_name)} onPress={onRemove}>
-          {texts.formats.remove}
-        </Action>
-      </td>
-    </tr>
+    <>
+      <Link href={addressOf('format', { partner, format: format_name })}>{format_name}</Link>
+      {format_name === 'default' && (
+        <div className="muted small">
+          <span className="badge good">{texts.formats.isDefault}</span> {texts.formats.isDefaultLead}
+        </div>
+      )}
+    </>
   );
 }
 

@@ -1,8 +1,9 @@
 import type { Schemas } from '../api';
+import { memberInWords, sourceInWords } from '../data/definition-words';
 import type { DefinitionChange } from '../data/reading';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
-import { ScrollTable } from '../parts/scroll-table';
+import { Table } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -29,38 +30,36 @@ export function ReplaceFormat({ name, changes, onClose, onReplace }: Options) {
       }
     >
       <p>{texts.check.replaceLead}</p>
-      <ScrollTable label={title} columns={[field, before, after].map((each) => ({ title: each }))}>
-        {changes.map((change) => (
-          <tr key={`${change.isColumn}/${change.name}`}>
-            <th scope="row">
-              {(change.isColumn ? texts.fields[change.name] : texts.check.members[change.name]) ??
-                change.name}
-            </th>
-            <td className="before">
-              <Value>{textOf(change, change.before)}</Value>
-            </td>
-            <td className="after">
-              <Value>{textOf(change, change.after)}</Value>
-            </td>
-          </tr>
-        ))}
-      </ScrollTable>
+      <Table
+        label={title}
+        rows={changes}
+        keyOf={({ isColumn, name: changed }) => `${isColumn}/${changed}`}
+        columns={[
+          { title: field, kind: 'name', cell: nameOf },
+          {
+            title: before,
+            cell: (change) => (
+              <span className="before">
+                <Value>{wordsOf(change, change.before)}</Value>
+              </span>
+            ),
+          },
+          {
+            title: after,
+            cell: (change) => (
+              <span className="after">
+                <Value>{wordsOf(change, change.after)}</Value>
+              </span>
+            ),
+          },
+        ]}
+      />
     </Confirm>
   );
 }
 
-function textOf({ isColumn }: DefinitionChange, value: unknown): string {
-  if (!isColumn)
-    return value === undefined ? texts.none : typeof value === 'string' ? value : JSON.stringify(value);
-  const source = value as Schemas['ColumnSource'] | undefined;
-  if (!source) return texts.check.absent;
-  if (source.value !== undefined) return texts.check.constant(source.value);
-  if (source.join) return texts.check.joined(source.join.join(', '));
-  if (source.quantity) {
-    const { from, unless } = source.quantity;
-    return [texts.check.quantity(from.join(', ')), ...(unless ? [texts.check.unless(unless)] : [])].join(
-      '. ',
-    );
-  }
-  return source.from?.join(', ') ?? String(source.position);
-}
+const nameOf = ({ isColumn, name }: DefinitionChange) =>
+  (isColumn ? texts.fields[name] : texts.check.members[name]) ?? name;
+
+const wordsOf = ({ isColumn, name }: DefinitionChange, value: unknown) =>
+  isColumn ? sourceInWords(value as Schemas['ColumnSource'] | undefined) : memberInWords(name, value);

@@ -13,6 +13,7 @@ import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
+import { SendSteps } from './send-steps';
 
 /** Takes a file or rows, and opens their inspection. */
 export function SendView() {
@@ -38,8 +39,8 @@ export function SendView() {
       ? take(new File([pasted], texts.file.pasted, { type: 'text/csv' }))
       : Promise.resolve(setFault('rows'));
   return (
-    <PageView title={texts.send.title}>
-      <p className="muted">{texts.send.lead}</p>
+    <PageView title={texts.send.title} lead={texts.send.lead}>
+      <SendSteps at="file" />
       <Card>
         <PartnerField
           label={texts.send.partner}
@@ -75,6 +76,8 @@ export function SendView() {
             <Action kind={draft.data ? undefined : 'primary'}>{texts.send.choose}</Action>
           </FileTrigger>
         </DropZone>
+      </Card>
+      <Card title={texts.send.rows}>
         <TextField className="field" value={pasted} onChange={setPasted}>
           <Label>{texts.send.paste}</Label>
           <TextArea rows={5} placeholder={texts.send.pasteExample} spellCheck="false" />

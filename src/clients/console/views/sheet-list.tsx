@@ -1,12 +1,10 @@
 import type { SheetOverview } from '../../workbook/sheet-table';
 import { Action } from '../parts/action';
 import { Card } from '../parts/page';
-import { Value, visible } from '../parts/value';
+import { Value } from '../parts/value';
 import { texts } from '../texts';
 
 interface Options {
-  /** Name of the workbook. */
-  workbook: string;
   sheets: SheetOverview[];
   /** Name of the chosen sheet. */
   chosen: string | undefined;
@@ -16,9 +14,9 @@ interface Options {
 }
 
 /** The sheets of a workbook, to choose one. */
-export function SheetList({ workbook, sheets, chosen, onChoose, onLeave }: Options) {
+export function SheetList({ sheets, chosen, onChoose, onLeave }: Options) {
   return (
-    <Card title={visible(workbook)} actions={<Action onPress={onLeave}>{texts.workbook.another}</Action>}>
+    <Card title={texts.workbook.sheets} actions={<Action onPress={onLeave}>{texts.workbook.another}</Action>}>
       <ul className="reasons sheets">
         {sheets.map(({ name, rowCount, isHidden }) => (
           <li key={name}>

@@ -4,10 +4,8 @@ import type { SheetOptions, SheetTable } from '../../workbook/sheet-table';
 import type { WorkbookReader } from '../../workbook/workbook-reader';
 import { saveFile } from '../api';
 import { makeCsv } from '../data/workbook';
-import { count } from '../locale';
 import { Action } from '../parts/action';
 import { Check } from '../parts/check';
-import { Facts } from '../parts/facts';
 import { Card } from '../parts/page';
 import { useDeferred } from '../parts/use-deferred';
 import { Value, visible } from '../parts/value';
@@ -90,12 +88,7 @@ function SheetFacts({ table }: { table: SheetTable }) {
   const { rowCount, columns, notes } = table;
   return (
     <>
-      <Facts
-        facts={[
-          [texts.counts.processed!, count(rowCount)],
-          [texts.check.mapping, count(columns.length)],
-        ]}
-      />
+      <p className="muted">{texts.workbook.facts(rowCount, columns.length)}</p>
       {notes.length > 0 && (
         <ul>
           {notes.map((note) => (

@@ -2,10 +2,10 @@ import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { useFetches, type SourcePath } from '../data/sources';
 import { count, time } from '../locale';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading } from '../parts/page';
-import { ScrollTable } from '../parts/scroll-table';
+import { Card } from '../parts/page';
+import { List } from '../parts/query';
+import { Table } from '../parts/table';
+import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -45,66 +45,63 @@ export function FetchOutcomeText({ fetch }: { fetch: Fetch }) {
 /** Every fetch of a source, newest first. */
 export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | null | undefined }) {
   const list = useFetches(path, last);
-  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
-  if (!list.data) return <Loading />;
-  const fetches = list.data.pages.flatMap(({ items }) => items);
-  const { number, why, outcome, http, attempts, feed } = texts.fetches;
+  const { title, when, why, outcome, attempts, feed, none } = texts.fetches;
   return (
-    <Card title={texts.fetches.title}>
-      {fetches.length === 0 ? (
-        <p className="muted">{texts.fetches.none}</p>
-      ) : (
-        <ScrollTable
-          label={texts.fetches.title}
-          columns={[
-            ...[number, outcome, feed, why].map((title) => ({ title })),
-            ...[http, attempts].map((title) => ({ title, isNumber: true })),
-          ]}
-        >
-          {fetches.map((fetch) => (
-            <FetchRow key={fetch.fetch} fetch={fetch} />
-          ))}
-        </ScrollTable>
-      )}
-      <More list={list} />
+    <Card title={title}>
+      <List of={list} empty={<p className="muted">{none}</p>}>
+        {(fetches) => (
+          <Table
+            label={title}
+            rows={fetches}
+            keyOf={(fetch) => fetch.fetch}
+            columns={[
+              {
+                title: when,
+                kind: 'name',
+                cell: (fetch) => <Time at={fetch.finished_at ?? fetch.started_at ?? fetch.requested_at} />,
+              },
+              { title: outcome, cell: OutcomeCell },
+              { title: feed, cell: FeedLinks },
+              { title: why, cell: Requester },
+              { title: attempts, kind: 'number', cell: (fetch) => count(fetch.attempts) },
+            ]}
+          />
+        )}
+      </List>
     </Card>
   );
 }
 
-function FetchRow({ fetch }: { fetch: Fetch }) {
-  const { feed_id, slot_at } = fetch;
-  return (
-    <tr>
-      <th scope="row">
-        {fetch.fetch}
-        <div className="muted">{time(fetch.finished_at ?? fetch.started_at ?? fetch.requested_at)}</div>
-      </th>
-      <td className="outcome">
-        <FetchStatusBadge fetch={fetch} />
-        <div className="muted">
-          <FetchOutcomeText fetch={fetch} />
-        </div>
-      </td>
-      <td>
-        {feed_id ? (
-          <>
-            <Link href={addressOf('feed', { feed: feed_id, step: 'run' })}>{feed_id}</Link>
-            <div>
-              <Link href={addressOf('feed', { feed: feed_id, step: 'runs' })}>
-                {texts.fetches.runs(feed_id)}
-              </Link>
-            </div>
-          </>
-        ) : (
-          texts.none
-        )}
-      </td>
-      <td>
-        {slot_at ? texts.fetches.scheduled : texts.fetches.requested}
-        <div className="muted">{slot_at ? time(slot_at) : <Value>{fetch.requested_by}</Value>}</div>
-      </td>
-      <td className="number">{fetch.http_status ?? texts.none}</td>
-      <td className="number">{count(fetch.attempts)}</td>
-    </tr>
+const OutcomeCell = (fetch: Fetch) => (
+  <>
+    <FetchStatusBadge fetch={fetch} />
+    <div className="muted small">
+      <FetchOutcomeText fetch={fetch} />
+      {fetch.http_status !== null && fetch.http_status >= 300 && (
+        <p>{texts.fetches.answered(fetch.http_status)}</p>
+      )}
+    </div>
+  </>
+);
+
+const FeedLinks = ({ feed_id: feed }: Fetch) =>
+  feed && (
+    <>
+      <Link href={addressOf('feed', { feed, step: 'run' })}>{texts.fetches.toFeed}</Link>
+      <div>
+        <Link href={addressOf('feed', { feed, step: 'runs' })}>{texts.fetches.toRuns}</Link>
+      </div>
+    </>
   );
-}
+
+const Requester = ({ slot_at, requested_by }: Fetch) =>
+  slot_at ? (
+    texts.fetches.scheduled
+  ) : (
+    <>
+      {texts.fetches.requested}
+      <div className="muted small">
+        <Value>{requested_by}</Value>
+      </div>
+    </>
+  );

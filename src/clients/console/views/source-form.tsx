@@ -19,8 +19,9 @@ import { FailureNotice } from '../parts/failure';
 import { Field } from '../parts/field';
 import { Card, Loading, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
+import { Query } from '../parts/query';
 import { useDeferred } from '../parts/use-deferred';
-import { routes } from '../routes';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 import { LoadFields } from './source-loading';
 import { ScheduleFields } from './source-schedule';
@@ -31,8 +32,11 @@ export function NewSourceView() {
   const [read] = useFilters();
   const only = useOnlyPartner();
   return (
-    <PageView title={texts.sources.addTitle}>
-      <p className="muted">{texts.sources.addLead}</p>
+    <PageView
+      title={texts.sources.addTitle}
+      trail={[{ text: texts.sources.title, href: routes.sources }]}
+      lead={texts.sources.addLead}
+    >
       {only === undefined ? <Loading /> : <SourceForm partner={read('partner') || only} />}
     </PageView>
   );
@@ -42,10 +46,14 @@ export function NewSourceView() {
 export function EditSourceView({ path }: { path: SourcePath }) {
   const source = useSource(path);
   return (
-    <PageView title={`${texts.sources.edit}: ${path.source_name}`}>
-      {source.error && <FailureNotice error={source.error} retry={() => void source.refetch()} />}
-      {source.isPending && <Loading />}
-      {source.data && <SourceForm partner={path.partner_name} source={source.data} />}
+    <PageView
+      title={texts.sources.editTitle(path.source_name)}
+      trail={[
+        { text: texts.sources.title, href: routes.sources },
+        { text: path.partner_name, href: addressOf('partner', { partner: path.partner_name }) },
+      ]}
+    >
+      <Query of={source}>{(data) => <SourceForm partner={path.partner_name} source={data} />}</Query>
     </PageView>
   );
 }

@@ -6,6 +6,7 @@ import { FailureNotice } from '../parts/failure';
 import { Choice, Field } from '../parts/field';
 import { useDeferred } from '../parts/use-deferred';
 import { texts } from '../texts';
+import { ModeCards } from './mode-cards';
 
 interface Options {
   draft: SourceDraft;
@@ -24,7 +25,7 @@ export function LoadFields({ draft, faults, onChange }: Options) {
   });
   const names = (formats.data ?? []).map(({ format_name, partner_name }): [string, string] => [
     format_name,
-    partner_name === null ? `${format_name} (${texts.check.builtIn})` : format_name,
+    (partner_name === null ? texts.check.byBuiltIn : texts.check.byFormat)(format_name),
   ]);
   const offered: [string, string][] = [['', texts.sources.defaultFormat], ...names];
   // The stored format is shown before the list has arrived.
@@ -39,14 +40,9 @@ export function LoadFields({ draft, faults, onChange }: Options) {
           options={offered}
           onChange={(format) => onChange({ format })}
         />
-        <Choice
-          label={texts.check.mode}
-          value={draft.mode}
-          options={Object.entries(texts.check.modes)}
-          onChange={(mode) => onChange({ mode: mode as SourceDraft['mode'] })}
-        />
       </div>
       {faults['/format'] && <p className="field-error">{faults['/format']}</p>}
+      <ModeCards value={draft.mode} onChange={(mode) => onChange({ mode })} />
       <div className="pair">
         {draft.mode === 'replace' && (
           <Field

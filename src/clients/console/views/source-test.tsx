@@ -1,7 +1,7 @@
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { addressOfSource, useFilters } from '../data/address';
-import { wordsOf } from '../data/schedule';
+import { scheduleInWords } from '../data/schedule';
 import {
   isInProgress,
   useFetchNow,
@@ -13,7 +13,7 @@ import {
 import { Action } from '../parts/action';
 import { FailureNotice } from '../parts/failure';
 import { Card, Loading, PageView } from '../parts/page';
-import { addressOf } from '../routes';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 import { FetchedFile } from './fetched-file';
 import { FetchOutcomeText } from './source-fetches';
@@ -28,6 +28,10 @@ export function SourceTestView({ path }: { path: SourcePath }) {
   return (
     <PageView
       title={texts.sources.testTitle(path.source_name)}
+      trail={[
+        { text: texts.sources.title, href: routes.sources },
+        { text: path.partner_name, href: addressOf('partner', { partner: path.partner_name }) },
+      ]}
       actions={
         <Link className="button" href={addressOfSource(path)}>
           {texts.sources.toSource}
@@ -106,7 +110,7 @@ function SwitchOn({ source }: { source: Schemas['Source'] }) {
         {isEnabled && (
           <li>
             {schedule
-              ? texts.sources.willFetch(wordsOf(schedule.cron) ?? schedule.cron, schedule.time_zone)
+              ? texts.sources.willFetch(scheduleInWords(schedule.cron), schedule.time_zone)
               : texts.sources.willWait}
           </li>
         )}

@@ -4,14 +4,15 @@ import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { addressOfSource } from '../data/address';
-import { wordsOf } from '../data/schedule';
+import { scheduleInWords } from '../data/schedule';
 import { isInProgress, useFetchNow, useLastFetch, useSource, type SourcePath } from '../data/sources';
 import { percent } from '../locale';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
 import { Facts } from '../parts/facts';
 import { FailureNotice } from '../parts/failure';
-import { Card, Loading, PageView } from '../parts/page';
+import { Card, PageView } from '../parts/page';
+import { Query } from '../parts/query';
 import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
@@ -28,7 +29,12 @@ export function SourceView({ path }: { path: SourcePath }) {
   const isFetching = fetchNow.isPending || last.data?.status === 'running';
   return (
     <PageView
-      title={`${texts.sources.source} ${path.source_name}`}
+      title={path.source_name}
+      trail={[
+        { text: texts.sources.title, href: routes.sources },
+        { text: path.partner_name, href: addressOf('partner', { partner: path.partner_name }) },
+      ]}
+      lead={source.data && <Head source={source.data} />}
       actions={
         source.data && (
           <>
@@ -45,28 +51,25 @@ export function SourceView({ path }: { path: SourcePath }) {
         )
       }
     >
-      {source.error && <FailureNotice error={source.error} retry={() => void source.refetch()} />}
-      {source.isPending && <Loading />}
       {fetchNow.error && <FailureNotice error={fetchNow.error} />}
-      {source.data && (
-        <>
-          <Head source={source.data} />
-          {source.data.state === 'failing' && (
-            <Failing source={source.data} reason={last.data?.failure_reason} />
-          )}
-          <div className="columns">
-            <What source={source.data} hasFile={!isInProgress(last.data) && Boolean(last.data?.feed_id)} />
-            <Card title={texts.schedule.next}>
-              <NextTimes
-                schedule={source.data.definition.is_enabled ? source.data.definition.schedule : null}
-                first={source.data.next_fetch_at}
-              />
-            </Card>
-          </div>
-          <FetchHistory path={path} last={last.data} />
-          {isAsked && <RemoveDialog path={path} onClose={() => setAsked(false)} />}
-        </>
-      )}
+      <Query of={source}>
+        {(data) => (
+          <>
+            {data.state === 'failing' && <Failing source={data} reason={last.data?.failure_reason} />}
+            <div className="columns">
+              <What source={data} hasFile={!isInProgress(last.data) && Boolean(last.data?.feed_id)} />
+              <Card title={texts.schedule.next}>
+                <NextTimes
+                  schedule={data.definition.is_enabled ? data.definition.schedule : null}
+                  first={data.next_fetch_at}
+                />
+              </Card>
+            </div>
+            <FetchHistory path={path} last={last.data} />
+            {isAsked && <RemoveDialog path={path} onClose={() => setAsked(false)} />}
+          </>
+        )}
+      </Query>
     </PageView>
   );
 }
@@ -75,9 +78,6 @@ function Head({ source }: { source: Schemas['Source'] }) {
   return (
     <div className="feed-head">
       <SourceState state={source.state} />
-      <Link href={addressOf('partner', { partner: source.partner_name })}>
-        <Value>{source.partner_name}</Value>
-      </Link>
       <Value>{source.definition.url}</Value>
     </div>
   );
@@ -124,16 +124,14 @@ function What({ source, hasFile }: { source: Schemas['Source']; hasFile: boolean
           [texts.sources.after, run_after_fetch ? texts.sources.runs : texts.sources.stores],
           [
             texts.schedule.title,
-            schedule
-              ? `${wordsOf(schedule.cron) ?? schedule.cron} (${schedule.time_zone})`
-              : texts.sources.onRequest,
+            schedule ? `${scheduleInWords(schedule.cron)} (${schedule.time_zone})` : texts.sources.onRequest,
           ],
           [texts.sources.secrets, secrets.length > 0 && <Value>{secrets.join(', ')}</Value>],
           [
             texts.sources.lastFeed,
             source.last_feed_id && (
               <Link href={addressOf('feed', { feed: source.last_feed_id, step: 'run' })}>
-                {source.last_feed_id}
+                {texts.sources.openFeed}
               </Link>
             ),
           ],

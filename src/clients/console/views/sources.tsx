@@ -1,14 +1,14 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { addressOfSource, useFilters } from '../data/address';
-import { wordsOf } from '../data/schedule';
+import { scheduleInWords } from '../data/schedule';
 import { useLastFetch, useSources } from '../data/sources';
-import { time } from '../locale';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading, PageView } from '../parts/page';
+import { Empty } from '../parts/empty';
+import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { ScrollTable } from '../parts/scroll-table';
+import { List } from '../parts/query';
+import { Table, type Column } from '../parts/table';
+import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { useDeferred } from '../parts/use-deferred';
 import { addressOf, routes } from '../routes';
@@ -22,6 +22,7 @@ export function SourcesView() {
   return (
     <PageView
       title={texts.sources.title}
+      lead={texts.sources.lead}
       actions={
         <Link className="button primary" href={routes.newSource}>
           {texts.sources.add}
@@ -43,81 +44,86 @@ export function SourcesView() {
 /** Sources with state, last outcome and next time. @param partner - empty: all partners */
 export function SourceList({ partner, isOfPartner }: { partner: string; isOfPartner?: boolean }) {
   const list = useSources(partner);
-  if (list.isLoadingError) return <FailureNotice error={list.error} retry={() => void list.refetch()} />;
-  if (list.isPending) return <Loading />;
-  const sources = list.data.pages.flatMap(({ items }) => items);
-  if (sources.length === 0) return <NoSource partner={partner} />;
-  const { name, partner: owner, state, last, next } = texts.sources;
-  const titles = [name, state, last, next, ...(isOfPartner ? [] : [owner])];
+  const { name, partner: owner, state, last, next, title } = texts.sources;
+  const columns: Column<Schemas['Source']>[] = [
+    { title: name, kind: 'name', cell: (source) => <NameAndUrl source={source} /> },
+    { title: state, kind: 'tight', cell: (source) => <SourceState state={source.state} /> },
+    { title: last, cell: (source) => <LastFetch source={source} /> },
+    { title: next, cell: (source) => <NextFetch source={source} /> },
+  ];
+  if (!isOfPartner) columns.push({ title: owner, cell: PartnerLink });
   return (
-    <>
-      <ScrollTable label={texts.sources.title} columns={titles.map((title) => ({ title }))}>
-        {sources.map((source) => (
-          <SourceRow
-            key={`${source.partner_name}/${source.source_name}`}
-            source={source}
-            isOfPartner={isOfPartner}
-          />
-        ))}
-      </ScrollTable>
-      <More list={list} />
-    </>
+    <List of={list} empty={<NoSource partner={partner} />}>
+      {(sources) => (
+        <Table
+          label={title}
+          columns={columns}
+          rows={sources}
+          keyOf={({ partner_name, source_name }) => `${partner_name}/${source_name}`}
+        />
+      )}
+    </List>
   );
 }
 
 function NoSource({ partner }: { partner: string }) {
   return (
-    <div className="empty">
-      <p>
-        <strong>{partner ? texts.sources.noneOfPartner : texts.sources.none}</strong>
-      </p>
-      <p>{texts.sources.noneLead}</p>
-      <Link className="button" href={addressOf('newSource', { partner })}>
-        {texts.sources.add}
-      </Link>
-    </div>
+    <Empty
+      title={partner ? texts.sources.noneOfPartner : texts.sources.none}
+      lead={texts.sources.noneLead}
+      action={
+        <Link className="button" href={addressOf('newSource', { partner })}>
+          {texts.sources.add}
+        </Link>
+      }
+    />
   );
 }
 
-function SourceRow({ source, isOfPartner }: { source: Schemas['Source']; isOfPartner?: boolean }) {
-  const { partner_name, source_name, definition, state, next_fetch_at } = source;
-  const last = useLastFetch({ partner_name, source_name }, false);
-  const isScheduled = definition.is_enabled && definition.schedule;
+interface CellOptions {
+  source: Schemas['Source'];
+}
+
+function NameAndUrl({ source }: CellOptions) {
   return (
-    <tr>
-      <th scope="row">
-        <Link href={addressOfSource(source)}>{source_name}</Link>
-        <div className="muted">
-          <Value>{definition.url}</Value>
-        </div>
-      </th>
-      <td>
-        <SourceState state={state} />
-      </td>
-      <td>
-        {last.data ? (
-          <>
-            <FetchStatusBadge fetch={last.data} />
-            <div className="muted whole">{time(last.data.finished_at ?? last.data.requested_at)}</div>
-          </>
-        ) : (
-          last.data === null && <span className="muted">{texts.partners.never}</span>
-        )}
-      </td>
-      <td>
-        <span className="whole">{isScheduled ? time(next_fetch_at) : texts.sources.onRequest}</span>
-        {isScheduled && <div className="muted">{wordsOf(definition.schedule!.cron)}</div>}
-      </td>
-      {!isOfPartner && (
-        <td>
-          <Link href={addressOf('partner', { partner: partner_name })}>
-            <Value>{partner_name}</Value>
-          </Link>
-        </td>
-      )}
-    </tr>
+    <>
+      <Link href={addressOfSource(source)}>{source.source_name}</Link>
+      <div className="muted small">
+        <Value>{source.definition.url}</Value>
+      </div>
+    </>
   );
 }
+
+function LastFetch({ source: { partner_name, source_name } }: CellOptions) {
+  const last = useLastFetch({ partner_name, source_name }, false);
+  if (!last.data) return last.data === null && <span className="muted">{texts.partners.never}</span>;
+  return (
+    <>
+      <FetchStatusBadge fetch={last.data} />{' '}
+      <span className="muted">
+        <Time at={last.data.finished_at ?? last.data.requested_at} />
+      </span>
+    </>
+  );
+}
+
+function NextFetch({ source: { definition, next_fetch_at } }: CellOptions) {
+  if (!definition.is_enabled || !definition.schedule)
+    return <span className="muted">{texts.sources.onRequest}</span>;
+  return (
+    <>
+      <Time at={next_fetch_at} />
+      <div className="muted small">{scheduleInWords(definition.schedule.cron)}</div>
+    </>
+  );
+}
+
+const PartnerLink = ({ partner_name: partner }: Schemas['Source']) => (
+  <Link href={addressOf('partner', { partner })}>
+    <Value>{partner}</Value>
+  </Link>
+);
 
 export function SourceState({ state }: { state: Schemas['SourceState'] }) {
   const kinds = { active: 'good', disabled: '', failing: 'bad' };

@@ -1,6 +1,8 @@
 import type { ReactNode } from 'react';
+import { WorkbookFault } from '../../workbook/workbook-fault';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
+import { FileSteps } from './file-steps';
 
 interface Options {
   /** Of the workbook. */
@@ -10,7 +12,7 @@ interface Options {
   children?: ReactNode;
 }
 
-/** Shows why a workbook, or a sheet of it, cannot be read. */
+/** Shows why a workbook, or a sheet of it, cannot be read, and the remedy. */
 export function WorkbookProblem({ name, error, children }: Options) {
   return (
     <div role="alert" className="notice bad">
@@ -21,6 +23,7 @@ export function WorkbookProblem({ name, error, children }: Options) {
       <p>
         <Value>{error.message}</Value>
       </p>
+      <FileSteps kind={error instanceof WorkbookFault ? error.fileKind : undefined} />
       {children}
     </div>
   );

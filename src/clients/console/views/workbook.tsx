@@ -5,10 +5,12 @@ import { removeDraft, saveDraft, useDraft, type Draft } from '../data/draft';
 import { onlySheet, useWorkbook } from '../data/workbook';
 import { Action } from '../parts/action';
 import { Card, Loading, PageView } from '../parts/page';
+import { Value } from '../parts/value';
 import { WorkProgress } from '../parts/work-progress';
 import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 import { LostFile } from './lost-file';
+import { SendSteps } from './send-steps';
 import { SheetList } from './sheet-list';
 import { SheetView } from './sheet';
 import { WorkbookProblem } from './workbook-problem';
@@ -26,7 +28,17 @@ export function WorkbookView() {
     navigate(routes.check);
   };
   return (
-    <PageView title={texts.workbook.title}>
+    <PageView
+      title={texts.workbook.title}
+      lead={
+        draft.data && (
+          <>
+            <Value>{draft.data.workbook?.name}</Value> {texts.workbook.of} <Value>{draft.data.partner}</Value>
+          </>
+        )
+      }
+    >
+      <SendSteps at="file" partner={draft.data?.partner} />
       {draft.data?.workbook ? (
         <Sheets draft={draft.data} workbook={draft.data.workbook} onChoose={keep} />
       ) : (
@@ -67,7 +79,6 @@ function Sheets({ draft, workbook, onChoose }: Options) {
   return (
     <>
       <SheetList
-        workbook={workbook.name}
         sheets={sheets}
         chosen={options?.sheet}
         onChoose={(sheet) => change({ sheet })}
