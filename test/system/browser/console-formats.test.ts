@@ -120,8 +120,13 @@ describe('a saved format', () => {
   it('reads the file of the next day as it was corrected, and is not changed', async () => {
     const { page, complaints } = await open('/send');
     await chooseFile(page, 'Nextday', 'day-1.csv', german);
+    expect(await page.getByRole('combobox', { name: 'Decimals' }).inputValue()).toBe(',');
     await priceColumn(page).selectOption('EK-Preis');
     await firstProduct(page).getByText('4.10').waitFor();
+    const priceRow = page.getByRole('region', { name: 'Columns' }).getByRole('row', { name: 'Price' });
+    await priceRow.getByText('4.10', { exact: true }).waitFor();
+    await page.getByText('Not used: VK-Preis').waitFor();
+    expect(await findFaults(page)).toEqual([]);
     expect(await storeAndRun(page, 'Nextday')).toEqual([['Z-1', 4.1, 'EUR']]);
     const saved = await formatsOf('Nextday');
     expect(saved).toMatchObject({ default: { columns: { price: { from: ['EK-Preis'] } } } });
@@ -350,6 +355,7 @@ describe('a saved format', () => {
     expect(await howToRead(page).inputValue()).toBe('weekly');
     const alert = page.getByRole('alert');
     await alert.getByText('This file cannot be read as a table').waitFor();
+    await alert.getByText('Data > Get Data > From File > From JSON').waitFor();
     await alert.getByRole('link', { name: 'Choose a file' }).waitFor();
   });
 
@@ -482,16 +488,44 @@ describe('spreadsheet rows', () => {
   });
 
   it.each([
-    ['decimals', 'sku;product_name;price;currency\nA-1;Zelt;1,250;EUR\n', '1,250 means 1.250', 1.25],
-    ['the price', 'sku,product_name,VK,currency\nA-1,Zelt,1.25,EUR\n', 'The price is "VK"', 1.25],
-  ])('are asked about, in our columns too: %s', async (kind, rows, answer, price) => {
+    [
+      'decimals',
+      'sku;product_name;price;currency\nA-1;Zelt;1,250;EUR\nA-2;Lampe;2,500;EUR\n',
+      '1,250 means 1.250',
+      1.25,
+    ],
+    [
+      'the price',
+      'sku,product_name,VK,currency\nA-1,Zelt,1.25,EUR\nA-2,Lampe,2.5,EUR\n',
+      'The price is "VK"',
+      1.25,
+    ],
+  ])('are asked about with two examples, by the keyboard: %s', async (kind, rows, answer, price) => {
     const { page } = await open('/send');
     await chooseFile(page, `Doubtful ${kind}`, 'feed.csv', rows);
     await page.getByText('Answer the questions about the file.').waitFor();
     expect(await button(page, 'Store the file and preview').isDisabled()).toBe(true);
-    await page.getByRole('radio', { name: answer }).check();
+    const choice = page.locator('.choice-card', { hasText: answer });
+    expect(await choice.locator('.example').allInnerTexts()).toEqual([
+      expect.stringMatching(/^A-1 · Zelt · 1\.250? EUR$/),
+      expect.stringMatching(/^A-2 · Lampe · 2\.50{0,2} EUR$/),
+    ]);
+    expect(await findFaults(page)).toEqual([]);
 
-    expect(await storeAndRun(page, `Doubtful ${kind}`)).toEqual([['A-1', price, 'EUR']]);
+    // The focus is at the first answer, and one key away from the button.
+    const first = page.getByRole('group').first().getByRole('radio').first();
+    expect(await first.evaluate('(input) => input === document.activeElement')).toBe(true);
+    while (
+      !(await page
+        .locator(':focus')
+        .evaluate(`(input) => input.labels[0].textContent.startsWith(${JSON.stringify(answer)})`))
+    )
+      await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('Space');
+    await page.keyboard.press('Tab');
+    expect(await page.locator(':focus').textContent()).toBe('Store the file and preview');
+
+    expect(await storeAndRun(page, `Doubtful ${kind}`)).toContainEqual(['A-1', price, 'EUR']);
   });
 });
 

@@ -90,15 +90,18 @@ describe('a slow upload', () => {
 });
 
 describe('a rejected file', () => {
-  it('shows that it is too large, and instructions', async () => {
+  it('shows that it is too large, and instructions, and saves no format', async () => {
     const { page } = await open();
-    await chooseFile(page, 'Large', 'large.csv', feedOf(5 * mebibyte));
+    const renamed = feedOf(5 * mebibyte).replace('sku,product_name', 'Artikelnr,Bezeichnung');
+    await chooseFile(page, 'Large', 'large.csv', renamed);
+    await page.getByLabel('Save as format').waitFor();
     await button(page, 'Store the file and preview').click();
 
     const alert = page.getByRole('alert');
     await alert.getByText('Uploaded file exceeds the limit of 3145728 bytes.').waitFor();
     await alert.getByText('Split the file').waitFor();
     expect(await feedsOf('Large')).toBe(0);
+    expect((await service.api.get('/formats?partner_name=Large')).body.items).toEqual([]);
   });
 
   it('shows that the service is busy', async () => {

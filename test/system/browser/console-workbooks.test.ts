@@ -200,6 +200,7 @@ describe('a workbook that cannot be read', () => {
     ['is cut off', 'book.xlsx', () => priceList().subarray(0, 900), /damaged or incomplete/],
     ['is a CSV file by its content', 'book.xlsx', () => Buffer.from('sku,product_name\n'), /\.csv/],
     ['has another name', 'book.csv', () => encrypted(), /password/],
+    ['is of Excel 97', 'book.xls', () => encrypted().subarray(0, 512), /File > Save As.*Excel Workbook/],
   ])('because it %s leads back with a sentence', async (_, name, content, sentence) => {
     const { page, complaints } = await open();
     await dropFile(page, 'Nordwind', name, content());
