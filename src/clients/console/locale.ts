@@ -54,6 +54,16 @@ export function money(value: number | string, currency: string | null | undefine
   return new Intl.NumberFormat(locale, options).format(text as Intl.StringNumericLiteral);
 }
 
+/** Formats an amount for an axis: short, and with its currency. */
+export const shortMoney = (value: number, currency: string) =>
+  new Intl.NumberFormat(locale, {
+    style: 'currency',
+    currency,
+    notation: 'compact',
+    minimumFractionDigits: 0,
+    maximumFractionDigits: 2,
+  }).format(value);
+
 const changes = new Intl.NumberFormat(locale, {
   style: 'percent',
   maximumFractionDigits: 1,
@@ -109,6 +119,13 @@ export function duration(milliseconds: number): string {
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 const relativeDaysMax = 7;
+const utcDays = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });
+const utcMonths = new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+/** Formats a day of the service. @param value - YYYY-MM-DD */
+export const day = (value: string) => utcDays.format(new Date(value));
+/** Formats a month of the service. @param value - YYYY-MM */
+export const month = (value: string) => utcMonths.format(new Date(value));
 
 /** Formats a time as seen from now: “3 hours ago”; beyond a week, the date. @param instant - ISO 8601 */
 export function relativeTime(instant: string, now: number): string {

@@ -17,6 +17,7 @@ export const routes = {
   catalog: '/catalog',
   product: '/products/:product',
   orders: '/orders',
+  order: '/orders/:order',
   sales: '/sales',
   queue: '/queue',
   webhooks: '/webhooks',

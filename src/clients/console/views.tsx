@@ -30,6 +30,7 @@ const SourceView = loaded(async () => (await import('./views/source')).SourceVie
 const CatalogView = loaded(async () => (await import('./views/catalog')).CatalogView);
 const ProductView = loaded(async () => (await import('./views/product')).ProductView);
 const OrdersView = loaded(async () => (await import('./views/orders')).OrdersView);
+const OrderView = loaded(async () => (await import('./views/order')).OrderView);
 const SalesView = loaded(async () => (await import('./views/sales')).SalesView);
 const QueueView = loaded(async () => (await import('./views/queue')).QueueView);
 const WebhooksView = loaded(async () => (await import('./views/webhooks')).WebhooksView);
@@ -70,6 +71,7 @@ export function Views() {
           <Route path={routes.catalog} component={CatalogView} />
           <Route path={routes.product}>{({ product }) => <ProductView productId={product} />}</Route>
           <Route path={routes.orders} component={OrdersView} />
+          <Route path={routes.order}>{({ order }) => <OrderView orderId={order} />}</Route>
           <Route path={routes.sales} component={SalesView} />
           <Route path={routes.queue} component={QueueView} />
           <Route path={routes.webhooks} component={WebhooksView} />

@@ -76,7 +76,7 @@ const views = (): [path: string, shown: string][] => [
   ['/partners/Views/formats/joined', 'details'],
   ['/catalog', '.facet'],
   ['/catalog?q=tent&partner=Views', 'tbody tr'],
-  [`/products/${productId}`, '.time-line li'],
+  [`/products/${productId}`, 'tbody tr'],
   ['/orders', 'tbody tr'],
   ['/sales', '.bars li'],
   ['/webhooks', '.empty'],
@@ -156,36 +156,6 @@ describe('the catalog', () => {
     expect(await page.getByRole('alert').count()).toBe(0);
   });
 
-  it('loads more in orders with pages, and shows where the others end', async () => {
-    const rows = Array.from(
-      { length: 120 },
-      (_, at) => `P-${at},Product ${at},,,${1 + ((at * 7) % 120)},EUR,`,
-    );
-    await service.api.loadFeed(`${header}${rows.join('\n')}\n`, 'Many');
-    const page = await openView('/catalog?partner=Many');
-    const shown = page.locator('tbody tr');
-    const first = (name: string) => shown.first().getByRole('link', { name, exact: true }).waitFor();
-    const more = page.getByRole('button', { name: 'Show more' });
-
-    for (const [order, name] of [
-      ['By number', 'Product 0'],
-      ['Newest first', 'Product 119'],
-    ] as const) {
-      await page.getByLabel('Order').selectOption(order);
-      await first(name);
-      await more.click();
-      await shown.nth(99).waitFor();
-      await more.click();
-      await shown.nth(119).waitFor();
-      await more.waitFor({ state: 'detached' });
-    }
-    await page.getByLabel('Order').selectOption('Price, high first');
-    await first('Product 17');
-    await page.getByText('Only the first 100 are shown in this order').waitFor();
-    expect([await shown.count(), await more.count()]).toEqual([100, 0]);
-    expect(await page.getByRole('alert').count()).toBe(0);
-  });
-
   it('requests the products of a partner at the end of a day, and shows the start of the history', async () => {
     const page = await openView('/');
     const asked = page.waitForRequest((request) => request.url().includes('as_of=2020-01-0'));
@@ -250,16 +220,13 @@ describe('a list whose next page cannot be loaded', () => {
         .locator('section', title ? { has: page.getByRole('heading', { name: title, exact: true }) } : {})
         .filter({ has: page.getByRole('button', { name: 'Show more' }) })
         .last();
-      const rows = list.locator('tbody tr, .time-line > li');
+      const rows = list.locator('tbody tr');
       await rows.first().waitFor();
       const before = await rows.count();
       await list.getByRole('button', { name: 'Show more' }).click();
       const failure = page.getByRole('alert').filter({ hasText: 'No such page' });
       await failure.waitFor();
-      const kept = await page
-        .locator('section', { has: failure })
-        .locator('tbody tr, .time-line > li')
-        .count();
+      const kept = await page.locator('section', { has: failure }).locator('tbody tr').count();
       expect({ path, kept }).toEqual({ path, kept: before });
       isBroken = false;
       await failure.getByRole('button', { name: 'Try again' }).click();

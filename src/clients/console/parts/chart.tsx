@@ -16,6 +16,12 @@ interface Options {
   /** Seconds since 1970, ascending. */
   times: number[];
   series: Series[];
+  /** First and last second of the time axis, if it is longer than the times. */
+  range?: readonly [number, number];
+  /** Formats a value of the vertical axis. */
+  format?: (value: number) => string;
+  /** Whether the vertical axis shows the values only, without zero: for small changes. */
+  isClose?: boolean;
 }
 
 const height = 220;
@@ -26,7 +32,7 @@ const day = 24 * hour;
 const leastSpan = { bars: 14 * day, steps: hour };
 
 /** A chart over time. It is redrawn when the width or the color scheme changes. */
-export function Chart({ label, times, series }: Options) {
+export function Chart({ label, times, series, range, format = count, isClose = false }: Options) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = place.current!;
@@ -35,7 +41,7 @@ export function Chart({ label, times, series }: Options) {
     const draw = () => {
       chart?.destroy();
       chart = new uPlot(
-        optionsOf(element, times, series),
+        optionsOf(element, { times, series, range, format, isClose }),
         [times, ...series.map(({ values }) => values)],
         element,
       );
@@ -49,11 +55,13 @@ export function Chart({ label, times, series }: Options) {
       scheme.removeEventListener('change', draw);
       chart?.destroy();
     };
-  }, [times, series]);
+  }, [times, series, range, format, isClose]);
   return <div ref={place} className="chart" role="img" aria-label={label} />;
 }
 
-function optionsOf(element: HTMLElement, times: number[], series: Series[]): uPlot.Options {
+type Drawn = Omit<Options, 'label'> & Required<Pick<Options, 'format' | 'isClose'>>;
+
+function optionsOf(element: HTMLElement, { times, series, range, format, isClose }: Drawn): uPlot.Options {
   const style = getComputedStyle(element);
   // Bars are days and months of the service, in UTC.
   const isBars = series.some(({ kind }) => kind === 'bars');
@@ -75,11 +83,14 @@ function optionsOf(element: HTMLElement, times: number[], series: Series[]): uPl
     ...(isBars && { tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') }),
     axes: [
       { ...axis, space: 90, values: (_, splits) => timeLabels(splits, isBars) },
-      { ...axis, size: 72, values: (_, splits) => splits.map(count) },
+      { ...axis, size: widthOf, values: (_, splits) => splits.map((value) => format(value)) },
     ],
     scales: {
-      x: { range: () => widened(times[0]!, times.at(-1)!, least) },
-      y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.1 : 1] },
+      x: { range: () => (range ? [...range] : widened(times[0]!, times.at(-1)!, least)) },
+      y: {
+        range: (_, lowest, highest) =>
+          isClose ? around(lowest, highest) : [0, highest > 0 ? highest * 1.1 : 1],
+      },
     },
     series: [
       {},
@@ -96,6 +107,18 @@ function optionsOf(element: HTMLElement, times: number[], series: Series[]): uPl
       }),
     ],
   };
+}
+
+const characterWidth = 7.5;
+
+/** Returns the width of the labels of the vertical axis. */
+const widthOf: uPlot.Axis.Size = (_, labels) =>
+  24 + characterWidth * Math.max(3, ...(labels ?? []).map(({ length }) => length));
+
+/** Returns a range around values, with a margin; values below zero do not occur. */
+function around(lowest: number, highest: number): [number, number] {
+  const margin = Math.max((highest - lowest) * 0.25, highest * 0.05, 0.01);
+  return [Math.max(0, lowest - margin), highest + margin];
 }
 
 /** Widens a range to a least number of seconds. */

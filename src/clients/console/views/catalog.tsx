@@ -1,33 +1,32 @@
-import { Link } from 'wouter';
-import type { Schemas } from '../api';
-import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
-import { usePages } from '../data/queries';
-import { isSearchCut, searchOf } from '../data/search';
-import { money } from '../locale';
+import { endOfDay, facetFields } from '../data/catalog';
+import { isSearchCut } from '../data/search';
 import { Action } from '../parts/action';
-import { FailureNotice } from '../parts/failure';
+import { Check } from '../parts/check';
+import { Empty } from '../parts/empty';
 import { Choice, Field } from '../parts/field';
-import { More } from '../parts/more';
-import { Card, Loading, PageView } from '../parts/page';
+import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { ScrollTable } from '../parts/scroll-table';
-import { useDeferred } from '../parts/use-deferred';
+import { useMedia } from '../parts/use-media';
 import { Value } from '../parts/value';
-import { addressOf } from '../routes';
 import { texts } from '../texts';
-import { facetFields, Facets } from './facets';
+import { Facets } from './facets';
+import { Products } from './products';
+
+const names = ['q', 'partner', 'day', 'sort', 'withdrawn', ...facetFields];
 
 /** The products, by search, facets and order; or a partner's products as of a day. */
 export function CatalogView() {
   const [read, write] = useFilters();
-  const asOf = endOfDay(read('day'));
-  const names = ['q', 'partner', 'day', 'sort', 'withdrawn', ...facetFields];
+  const isAsOf = endOfDay(read('day')) !== undefined;
+  const isWide = useMedia('(min-width: 75rem)');
+  const clear = () => write(Object.fromEntries(names.map((name) => [name, ''])));
+  const clearAction = names.some(read) && <Action onPress={clear}>{texts.catalog.clear}</Action>;
   return (
     <PageView title={texts.catalog.title}>
       <Card>
         <div className="filters" role="search">
-          {!asOf && (
+          {!isAsOf && (
             <Field
               label={texts.catalog.search}
               type="search"
@@ -41,42 +40,45 @@ export function CatalogView() {
             value={read('partner')}
             onChange={(partner) => write({ partner })}
           />
-          {!asOf && (
-            <Choice
-              label={texts.catalog.sort}
-              value={read('sort')}
-              options={Object.entries(texts.catalog.sorts)}
-              onChange={(sort) => write({ sort })}
-            />
-          )}
           <Field
             label={texts.catalog.asOf}
             type="date"
             value={read('day')}
             onChange={(day) => write({ day })}
           />
-          <label className="check">
-            <input
-              type="checkbox"
-              checked={read('withdrawn') === 'yes'}
-              onChange={(event) => write({ withdrawn: event.target.checked ? 'yes' : '' })}
-            />
-            {texts.catalog.withdrawn}
-          </label>
-          {names.some(read) && (
-            <Action onPress={() => write(Object.fromEntries(names.map((name) => [name, ''])))}>
-              {texts.catalog.clear}
-            </Action>
+          {!isAsOf && (
+            // The titles of the table sort it, where they are shown.
+            <div className="phone-only">
+              <Choice
+                label={texts.catalog.sort}
+                value={read('sort')}
+                options={Object.entries(texts.catalog.sorts)}
+                onChange={(sort) => write({ sort })}
+              />
+            </div>
           )}
+          <Check
+            label={texts.catalog.withdrawn}
+            isChecked={read('withdrawn') === 'yes'}
+            onChange={(isChecked) => write({ withdrawn: isChecked ? 'yes' : '' })}
+          />
+          {clearAction}
         </div>
+        <ChosenFacets />
+        {!isAsOf && !isWide && (
+          <details>
+            <summary>{texts.catalog.facets}</summary>
+            <Facets />
+          </details>
+        )}
       </Card>
       <div className="with-side">
-        {!asOf && <Facets />}
+        {!isAsOf && isWide && <Facets />}
         <Card>
-          {asOf && !read('partner') ? (
-            <p className="muted">{texts.catalog.asOfPartner}</p>
+          {isAsOf && !read('partner') ? (
+            <Empty title={texts.catalog.asOfPartner} lead={texts.catalog.asOfPartnerWay} />
           ) : (
-            <Products asOf={asOf} />
+            <Products clearAction={clearAction} />
           )}
         </Card>
       </div>
@@ -84,88 +86,27 @@ export function CatalogView() {
   );
 }
 
-/** Returns the end of a day in the user's time zone as an instant; undefined without a day, and before its end. */
-function endOfDay(day: string): string | undefined {
-  const end = new Date(`${day}T23:59:59.999`);
-  return Number.isNaN(end.getTime()) || end.getTime() > Date.now() ? undefined : end.toISOString();
-}
-
-function Products({ asOf }: { asOf: string | undefined }) {
-  const [read] = useFilters();
-  const sort = read('sort') in texts.catalog.sorts ? read('sort') : '';
-  const [sort_by, order] = sort.split(',') as [Schemas['ProductSortField'] | '', Schemas['SortOrder']];
-  const query = useDeferred(
-    JSON.stringify({
-      partner_name: read('partner') || undefined,
-      ...Object.fromEntries(facetFields.map((field) => [field, read(field) || undefined])),
-      include_withdrawn: read('withdrawn') === 'yes' || undefined,
-      ...(asOf ? { as_of: asOf } : { q: searchOf(read('q')), ...(sort_by && { sort_by, order }) }),
-    }),
-  );
-  const products = usePages(['products', query], async (cursor) => {
-    const asked = JSON.parse(query) as { sort_by?: Schemas['ProductSortField'] };
-    // Other orders have no cursors.
-    const hasPages = asked.sort_by === undefined || asked.sort_by === 'product_id';
-    const params = { query: { ...asked, limit: hasPages ? 50 : 100, cursor } };
-    const { items, next_cursor } = await bodyOf(client.GET('/products', { params }));
-    const isCut = !hasPages && next_cursor !== undefined;
-    return { items, isCut, next_cursor: hasPages ? next_cursor : undefined };
-  });
-  if (products.isLoadingError)
-    return <FailureNotice error={products.error} retry={() => void products.refetch()} />;
-  if (products.isPending) return <Loading />;
-  const items = products.data.pages.flatMap((page) => page.items);
-  if (items.length === 0)
-    return (
-      <>
-        <p>{texts.catalog.none}</p>
-        <p className="muted">{texts.catalog.noneWay}</p>
-      </>
-    );
-  const { product_name, brand, category, price, availability } = texts.fields;
+/** The facets that narrow the list, each with its removal. */
+function ChosenFacets() {
+  const [read, write] = useFilters();
+  const chosen = facetFields.filter(read);
+  if (chosen.length === 0) return null;
   return (
-    <>
-      <ScrollTable
-        label={texts.catalog.title}
-        columns={[
-          ...[product_name, brand, category].map((title) => ({ title: title! })),
-          { title: price!, isNumber: true },
-          { title: availability! },
-        ]}
-      >
-        {items.map((product) => (
-          <tr key={product.product_id}>
-            <th scope="row">
-              <Link href={addressOf('product', { product: product.product_id })}>
-                <Value>{product.product_name}</Value>
-              </Link>
-              <div className="muted">
-                <Value>{product.sku}</Value> · <Value>{product.partner_name}</Value>
-              </div>
-            </th>
-            <td>
-              <Value>{product.brand}</Value>
-            </td>
-            <td>
-              <Value>{product.category}</Value>
-            </td>
-            <td className="number">
-              {product.price === null || product.price === undefined
-                ? texts.none
-                : money(product.price, product.currency)}
-            </td>
-            <td>
-              {product.withdrawn_at ? (
-                <span className="badge withdraw">{texts.actions.withdraw}</span>
-              ) : (
-                <Value>{product.availability}</Value>
-              )}
-            </td>
-          </tr>
-        ))}
-      </ScrollTable>
-      {products.data.pages[0]?.isCut && <p className="muted">{texts.catalog.first(items.length)}</p>}
-      <More list={products} />
-    </>
+    <div className="actions">
+      {chosen.map((field) => {
+        const value = texts.availabilities[read(field)] ?? read(field);
+        return (
+          <button
+            key={field}
+            type="button"
+            className="chip"
+            aria-label={texts.catalog.withoutFacet(texts.fields[field]!, value)}
+            onClick={() => write({ [field]: '' })}
+          >
+            {texts.fields[field]}: <Value>{value}</Value> <span aria-hidden>×</span>
+          </button>
+        );
+      })}
+    </div>
   );
 }

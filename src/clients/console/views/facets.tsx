@@ -2,14 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
+import { facetFields, sharedFilters, type FacetField } from '../data/catalog';
 import { searchOf } from '../data/search';
 import { count } from '../locale';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
-
-export const facetFields = ['brand', 'category', 'availability'] as const;
-type FacetField = (typeof facetFields)[number];
 
 const shownMax = 12;
 
@@ -27,15 +25,7 @@ export function Facets() {
 function Facet({ field }: { field: FacetField }) {
   const [read, write] = useFilters();
   const chosen = read(field);
-  const query = useDeferred(
-    JSON.stringify({
-      field,
-      partner_name: read('partner') || undefined,
-      q: searchOf(read('q')),
-      include_withdrawn: read('withdrawn') === 'yes' || undefined,
-      ...Object.fromEntries(facetFields.map((other) => [other, read(other) || undefined])),
-    }),
-  );
+  const query = useDeferred(JSON.stringify({ field, q: searchOf(read('q')), ...sharedFilters(read) }));
   const facets = useQuery({
     queryKey: ['facets', query],
     queryFn: () =>
@@ -56,7 +46,9 @@ function Facet({ field }: { field: FacetField }) {
               aria-pressed={facet.value === chosen}
               onClick={() => write({ [field]: facet.value === chosen ? '' : facet.value })}
             >
-              <Value>{facet.value}</Value>
+              <Value>
+                {(field === 'availability' ? texts.availabilities[facet.value] : undefined) ?? facet.value}
+              </Value>
               <span className="muted">{totalOf(facet)}</span>
             </button>
           </li>

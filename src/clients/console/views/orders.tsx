@@ -1,87 +1,110 @@
 import { Link } from 'wouter';
+import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
 import { usePages } from '../data/queries';
-import { money, time } from '../locale';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading, PageView } from '../parts/page';
+import { count, money } from '../locale';
+import { Action } from '../parts/action';
+import { Empty } from '../parts/empty';
+import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
-import { ScrollTable } from '../parts/scroll-table';
+import { PeriodField, usePeriod } from '../parts/period-field';
+import { List } from '../parts/query';
+import { Table, type Column } from '../parts/table';
+import { Time } from '../parts/time';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
-import { addressOf } from '../routes';
+import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 
+const filters = ['partner', 'period', 'from', 'last'];
+
+/** The orders, newest first, by partner and period. */
 export function OrdersView() {
   const [read, write] = useFilters();
-  const partner = useDeferred(read('partner'));
+  const partner = useDeferred(read('partner').trim());
+  const { period } = usePeriod('');
+  const query = { ...period, ...(partner && { partner_name: partner }) };
+  const orders = usePages(['orders', query], (cursor) =>
+    bodyOf(client.GET('/orders', { params: { query: { ...query, limit: 50, cursor } } })),
+  );
+  const clear = () => write(Object.fromEntries(filters.map((name) => [name, ''])));
+  const isFiltered = filters.some(read);
   return (
     <PageView title={texts.orders.title}>
       <Card>
-        <PartnerField
-          label={texts.catalog.partner}
-          value={read('partner')}
-          onChange={(name) => write({ partner: name })}
-        />
-        <Orders partner={partner} />
+        <div className="filters">
+          <PeriodField usual="" />
+          <PartnerField
+            label={texts.catalog.partner}
+            value={read('partner')}
+            onChange={(name) => write({ partner: name })}
+          />
+          {isFiltered && <Action onPress={clear}>{texts.catalog.clear}</Action>}
+        </div>
+        <List of={orders} empty={isFiltered ? <Empty title={texts.orders.noneMatch} /> : <NoOrders />}>
+          {(items) => (
+            <Table
+              label={texts.orders.title}
+              columns={columns}
+              rows={items}
+              keyOf={({ order_id }) => order_id}
+            />
+          )}
+        </List>
       </Card>
     </PageView>
   );
 }
 
-function Orders({ partner }: { partner: string }) {
-  const orders = usePages(['orders', partner], (cursor) =>
-    bodyOf(
-      client.GET('/orders', { params: { query: { partner_name: partner || undefined, limit: 50, cursor } } }),
-    ),
-  );
-  if (orders.isLoadingError)
-    return <FailureNotice error={orders.error} retry={() => void orders.refetch()} />;
-  if (orders.isPending) return <Loading />;
-  const items = orders.data.pages.flatMap((page) => page.items);
-  if (items.length === 0)
-    return (
+const NoOrders = () => (
+  <Empty
+    title={texts.orders.none}
+    lead={texts.orders.noneWay}
+    action={
+      <Link href={routes.catalog} className="button">
+        {texts.nav.catalog}
+      </Link>
+    }
+  />
+);
+
+type Order = Schemas['Order'];
+
+const columns: Column<Order>[] = [
+  {
+    title: texts.orders.order,
+    kind: 'name',
+    cell: ({ order_id, customer_reference }) => (
       <>
-        <p>{texts.orders.none}</p>
-        <p className="muted">{texts.orders.noneWay}</p>
+        <Link href={addressOf('order', { order: order_id })}>{order_id}</Link>
+        {customer_reference && (
+          <div className="muted small">
+            <Value>{customer_reference}</Value>
+          </div>
+        )}
       </>
-    );
-  const { order, items: lines, total, created } = texts.orders;
-  return (
-    <>
-      <ScrollTable
-        label={texts.orders.title}
-        columns={[
-          ...[order, texts.catalog.partner, lines].map((title) => ({ title })),
-          { title: total, isNumber: true },
-          { title: created },
-        ]}
-      >
-        {items.map(({ order_id, partner_name, items: bought, total_amount, currency, created_at }) => (
-          <tr key={order_id}>
-            <th scope="row">{order_id}</th>
-            <td>
-              <Value>{partner_name}</Value>
-            </td>
-            <td>
-              <ul className="plain">
-                {bought.map(({ order_item_id, product_id, product_name, quantity, unit_price }) => (
-                  <li key={order_item_id}>
-                    <Link href={addressOf('product', { product: product_id })}>
-                      <Value>{product_name}</Value>
-                    </Link>{' '}
-                    <span className="muted">{texts.orders.item(quantity, money(unit_price, currency))}</span>
-                  </li>
-                ))}
-              </ul>
-            </td>
-            <td className="number">{money(total_amount, currency)}</td>
-            <td>{time(created_at)}</td>
-          </tr>
-        ))}
-      </ScrollTable>
-      <More list={orders} />
-    </>
-  );
-}
+    ),
+  },
+  { title: texts.catalog.partner, cell: ({ partner_name }) => <Value>{partner_name}</Value> },
+  {
+    title: texts.orders.items,
+    cell: ({ items }) => (
+      <span>
+        <Value>{items[0]?.product_name}</Value>
+        {items.length > 1 && <span className="muted"> {texts.orders.others(items.length - 1)}</span>}
+      </span>
+    ),
+  },
+  {
+    title: texts.sales.units,
+    kind: 'number',
+    cell: ({ items }) => count(items.reduce((sum, { quantity }) => sum + quantity, 0)),
+  },
+  {
+    title: texts.orders.total,
+    kind: 'number',
+    cell: ({ total_amount, currency }) => money(total_amount, currency),
+  },
+  { title: texts.orders.created, kind: 'tight', cell: ({ created_at }) => <Time at={created_at} /> },
+];

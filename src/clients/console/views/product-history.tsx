@@ -1,56 +1,104 @@
 import { Link } from 'wouter';
+import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { usePages } from '../data/queries';
-import { time } from '../locale';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading } from '../parts/page';
+import { money } from '../locale';
+import { Availability } from '../parts/availability';
+import { Card } from '../parts/page';
+import { List } from '../parts/query';
+import { Table, type Column } from '../parts/table';
+import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
 
-/** The versions of a product as a time line, newest first. */
-export function History({ productId }: { productId: string }) {
-  const history = usePages(['history', productId], (cursor) =>
+type Version = Schemas['ProductVersion'];
+type Change = Version['changes'][number];
+
+/** The versions of a product, newest first: what changed, and which run changed it. */
+export function History({ product }: { product: Schemas['Product'] }) {
+  const { product_id, currency } = product;
+  const history = usePages(['product', product_id, 'history'], (cursor) =>
     bodyOf(
       client.GET('/products/{product_id}/history', {
-        params: { path: { product_id: productId }, query: { cursor } },
+        params: { path: { product_id }, query: { cursor } },
       }),
     ),
   );
-  const versions = history.data?.pages.flatMap(({ items }) => items) ?? [];
   return (
     <Card title={texts.product.history}>
-      {history.isLoadingError && <FailureNotice error={history.error} retry={() => void history.refetch()} />}
-      {history.isPending && <Loading />}
-      <ol className="time-line">
-        {versions.map(({ valid_from, feed_id, run, is_external, changes }) => (
-          <li key={valid_from}>
-            <time dateTime={valid_from}>{time(valid_from)}</time>{' '}
-            {is_external ? (
-              <span className="badge watch">{texts.product.manual}</span>
-            ) : (
-              <Link
-                href={addressOf(
-                  'feed',
-                  run === null ? { feed: feed_id } : { feed: feed_id, step: 'runs', run },
-                )}
-              >
-                {feed_id}
-              </Link>
-            )}
-            <ul>
-              {changes.map(({ field, before, after }) => (
-                <li key={field}>
-                  {texts.fields[field]}: <Value>{before}</Value> → <Value>{after}</Value>
-                </li>
-              ))}
-              {changes.length === 0 && <li>{texts.product.created}</li>}
-            </ul>
-          </li>
-        ))}
-      </ol>
-      <More list={history} />
+      <List of={history} empty={<p className="muted">{texts.product.created}</p>}>
+        {(versions) => (
+          <Table
+            label={texts.product.history}
+            columns={columnsFor(currency)}
+            rows={versions}
+            keyOf={({ valid_from }) => valid_from}
+          />
+        )}
+      </List>
     </Card>
+  );
+}
+
+const columnsFor = (currency: string | null | undefined): Column<Version>[] => [
+  { title: texts.product.when, kind: 'tight', cell: ({ valid_from }) => <Time at={valid_from} /> },
+  {
+    title: texts.product.what,
+    cell: (version) => <Changes version={version} currency={currency} />,
+  },
+  { title: texts.product.by, cell: (version) => <Origin version={version} /> },
+];
+
+interface ChangesOptions {
+  version: Version;
+  currency: string | null | undefined;
+}
+
+function Changes({ version: { changes, valid_to }, currency }: ChangesOptions) {
+  if (changes.length === 0) return valid_to === null ? texts.product.created : texts.product.moved;
+  if (changes.some(({ field, before }) => field === 'sku' && before === null)) {
+    const valueOf = (name: string) => changes.find(({ field }) => field === name)?.after ?? null;
+    const price = valueOf('price');
+    return (
+      <span>
+        {texts.product.created}
+        {price && <>: {money(price, valueOf('currency'))}</>}
+      </span>
+    );
+  }
+  return (
+    <ul className="plain">
+      {changes.map((each) => (
+        <li key={each.field}>
+          {texts.fields[each.field]}: <Shown field={each.field} value={each.before} currency={currency} /> →{' '}
+          <Shown field={each.field} value={each.after} currency={currency} />
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** A value of a field, in words. */
+function Shown({
+  field,
+  value,
+  currency,
+}: Pick<Change, 'field'> & { value: string | null; currency: ChangesOptions['currency'] }) {
+  if (value === null) return <Value>{value}</Value>;
+  if (field === 'price') return <>{money(value, currency)}</>;
+  if (field === 'availability') return <Availability value={value} />;
+  if (field === 'withdrawn_at') return <Time at={value} />;
+  return <Value>{value}</Value>;
+}
+
+/** What began a version: a run, which the link leads to, or a person. */
+function Origin({ version: { feed_id, run, is_external, changes } }: { version: Version }) {
+  if (is_external) return <span className="badge watch">{texts.product.manual}</span>;
+  if (run === null && changes.some(({ field }) => field === 'withdrawn_at')) return texts.product.alone;
+  return (
+    <Link href={addressOf('feed', run === null ? { feed: feed_id } : { feed: feed_id, step: 'runs', run })}>
+      {run === null ? feed_id : texts.product.run(run, feed_id)}
+    </Link>
   );
 }

@@ -2,11 +2,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { money, time } from '../locale';
+import { money, shortMoney } from '../locale';
 import { Chart } from '../parts/chart';
-import { FailureNotice } from '../parts/failure';
-import { Card, Loading } from '../parts/page';
-import { ScrollTable } from '../parts/scroll-table';
+import { Card } from '../parts/page';
+import { Query } from '../parts/query';
+import { Table, type Column } from '../parts/table';
+import { Time } from '../parts/time';
 import { texts } from '../texts';
 
 const shownDays = 90;
@@ -18,22 +19,22 @@ export function Prices({ productId }: { productId: string }) {
   const lowest = usePrices(productId, lowestDays).data;
   return (
     <Card title={texts.product.prices}>
-      {prices.error && <FailureNotice error={prices.error} retry={() => void prices.refetch()} />}
-      {prices.isPending && <Loading />}
-      {prices.data && <PriceChart periods={prices.data.changes} />}
       {lowest && lowest.lowest_price !== null && (
         <p>
           {texts.product.lowest(lowestDays)}: <strong>{money(lowest.lowest_price, lowest.currency)}</strong>
           {!lowest.is_complete && <span className="muted"> ({texts.product.incomplete})</span>}
         </p>
       )}
+      <Query of={prices}>
+        {({ changes, currency }) => <PriceChart periods={changes} currency={currency} />}
+      </Query>
     </Card>
   );
 }
 
 const usePrices = (productId: string, days: number) =>
   useQuery({
-    queryKey: ['prices', productId, days],
+    queryKey: ['product', productId, 'prices', days],
     queryFn: () =>
       bodyOf(
         client.GET('/products/{product_id}/prices', {
@@ -42,10 +43,15 @@ const usePrices = (productId: string, days: number) =>
       ),
   });
 
-function PriceChart({ periods }: { periods: Schemas['PricePeriod'][] }) {
-  const { times, series } = useMemo(() => {
+type PricePeriod = Schemas['PricePeriod'];
+
+/** Prices over time; in another currency, or withdrawn, the product has none. */
+function PriceChart({ periods, currency }: { periods: PricePeriod[]; currency: string | null }) {
+  const { times, series, format } = useMemo(() => {
     const ascending = periods.toSorted((a, b) => Date.parse(a.valid_from) - Date.parse(b.valid_from));
-    const prices = ascending.map(({ price, is_withdrawn }) => (is_withdrawn ? null : price));
+    const prices = ascending.map((period) =>
+      period.is_withdrawn || period.currency !== currency ? null : period.price,
+    );
     return {
       // The last price is in force until now.
       times: [...ascending.map(({ valid_from }) => Date.parse(valid_from) / 1000), Date.now() / 1000],
@@ -57,31 +63,38 @@ function PriceChart({ periods }: { periods: Schemas['PricePeriod'][] }) {
           values: [...prices, prices.at(-1) ?? null],
         },
       ],
+      format: (value: number) => (currency ? shortMoney(value, currency) : money(value, currency)),
     };
-  }, [periods]);
+  }, [periods, currency]);
   if (periods.every(({ price }) => price === null))
     return <p className="muted">{texts.product.pricesNone}</p>;
-  const { from, to } = texts.product;
+  if (periods.length === 1) return <p className="muted">{texts.product.pricesOne}</p>;
   return (
     <>
-      <Chart label={texts.product.prices} times={times} series={series} />
+      <Chart label={texts.product.prices} times={times} series={series} format={format} isClose />
       <details>
         <summary>{texts.sales.table}</summary>
-        <ScrollTable
+        <Table
           label={texts.product.prices}
-          columns={[{ title: from }, { title: to }, { title: texts.fields.price!, isNumber: true }]}
-        >
-          {periods.map(({ valid_from, valid_to, price, currency, is_withdrawn }) => (
-            <tr key={valid_from}>
-              <td>{time(valid_from)}</td>
-              <td>{valid_to ? time(valid_to) : texts.product.now}</td>
-              <td className="number">
-                {price === null || is_withdrawn ? texts.none : money(price, currency)}
-              </td>
-            </tr>
-          ))}
-        </ScrollTable>
+          columns={columns}
+          rows={periods}
+          keyOf={({ valid_from }) => valid_from}
+        />
       </details>
     </>
   );
 }
+
+const columns: Column<PricePeriod>[] = [
+  { title: texts.product.from, cell: ({ valid_from }) => <Time at={valid_from} /> },
+  {
+    title: texts.product.to,
+    cell: ({ valid_to }) => (valid_to ? <Time at={valid_to} /> : texts.product.now),
+  },
+  {
+    title: texts.fields.price!,
+    kind: 'number',
+    cell: ({ price, currency, is_withdrawn }) =>
+      is_withdrawn ? texts.actions.withdraw : price === null ? null : money(price, currency),
+  },
+];

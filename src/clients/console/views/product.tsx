@@ -1,16 +1,17 @@
-import { useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
-import { Link, useLocation } from 'wouter';
+import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import { money, time } from '../locale';
-import { Action } from '../parts/action';
-import { Confirm } from '../parts/confirm';
-import { FailureNotice } from '../parts/failure';
-import { Card, Loading, PageView } from '../parts/page';
+import { money } from '../locale';
+import { Availability } from '../parts/availability';
+import { Facts } from '../parts/facts';
+import { Card, PageView } from '../parts/page';
+import { Query } from '../parts/query';
+import { FeedLink } from '../parts/record-source';
+import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
+import { TestOrder, WithdrawProduct } from './product-actions';
 import { History } from './product-history';
 import { Prices } from './product-prices';
 import { Source } from './product-source';
@@ -22,94 +23,68 @@ export function ProductView({ productId }: { productId: string }) {
     queryFn: () =>
       bodyOf(client.GET('/products/{product_id}', { params: { path: { product_id: productId } } })),
   });
+  const { data } = product;
+  const partner = data?.partner_name;
   return (
-    <PageView title={product.data?.product_name ?? productId}>
-      {product.error && <FailureNotice error={product.error} retry={() => void product.refetch()} />}
-      {product.isPending && <Loading />}
-      {product.data && (
-        <>
-          <Facts product={product.data} />
-          <Prices productId={productId} />
-          <History productId={productId} />
-          <Source productId={productId} />
-        </>
-      )}
+    <PageView
+      title={data?.product_name ?? productId}
+      trail={[
+        { text: texts.catalog.title, href: routes.catalog },
+        ...(partner === undefined ? [] : [{ text: partner, href: addressOf('partner', { partner }) }]),
+      ]}
+      lead={data?.sku && <Value>{data.sku}</Value>}
+      actions={data && !data.withdrawn_at && <Actions product={data} />}
+    >
+      <Query of={product}>
+        {(shown) => (
+          <>
+            <Values product={shown} />
+            <Prices productId={productId} />
+            <History product={shown} />
+            <Source productId={productId} />
+          </>
+        )}
+      </Query>
     </PageView>
   );
 }
 
-function Facts({ product }: { product: Schemas['Product'] }) {
-  const fields = ['sku', 'description', 'brand', 'category', 'availability'] as const;
+function Actions({ product }: { product: Schemas['Product'] }) {
   return (
-    <Card>
-      {product.withdrawn_at && <p className="notice">{texts.product.withdrawnNow}</p>}
-      {product.price !== null && product.price !== undefined && (
-        <p className="price">{money(product.price, product.currency)}</p>
-      )}
-      <dl className="facts">
-        {fields.map((field) => (
-          <div key={field}>
-            <dt>{texts.fields[field]}</dt>
-            <dd>
-              <Value>{product[field]}</Value>
-            </dd>
-          </div>
-        ))}
-        <div>
-          <dt>{texts.product.partner}</dt>
-          <dd>
-            <Link href={addressOf('partner', { partner: product.partner_name })}>
-              <Value>{product.partner_name}</Value>
-            </Link>
-          </dd>
-        </div>
-        <div>
-          <dt>{texts.product.feed}</dt>
-          <dd>
-            <Link href={addressOf('feed', { feed: product.feed_id })}>{product.feed_id}</Link>
-          </dd>
-        </div>
-        <div>
-          <dt>{texts.product.since}</dt>
-          <dd>{time(product.created_at)}</dd>
-        </div>
-      </dl>
+    <>
       <TestOrder product={product} />
-    </Card>
+      <WithdrawProduct product={product} />
+    </>
   );
 }
 
-function TestOrder({ product }: { product: Schemas['Product'] }) {
-  const [isAsked, setAsked] = useState(false);
-  const [, navigate] = useLocation();
-  const order = useMutation({
-    mutationFn: () =>
-      bodyOf(
-        client.POST('/orders', {
-          body: {
-            partner_name: product.partner_name,
-            items: [{ product_id: product.product_id, quantity: 1 }],
-          },
-        }),
-      ),
-    onSuccess: () => navigate(routes.orders),
-  });
+function Values({ product }: { product: Schemas['Product'] }) {
+  const { price, currency, availability, brand, category, description, feed_id, created_at } = product;
+  const hasPrice = price !== null && price !== undefined;
   return (
-    <>
-      <Action onPress={() => setAsked(true)}>{texts.product.order}</Action>
-      <Confirm
-        title={texts.product.order}
-        isOpen={isAsked}
-        onClose={() => setAsked(false)}
-        actions={
-          <Action kind="primary" isDisabled={order.isPending} onPress={() => order.mutate()}>
-            {texts.product.orderPlace}
-          </Action>
-        }
-      >
-        <p>{texts.product.orderLead}</p>
-        {order.error && <FailureNotice error={order.error} />}
-      </Confirm>
-    </>
+    <Card>
+      {product.withdrawn_at && (
+        <p className="notice">
+          {texts.product.withdrawnNow} <Time at={product.withdrawn_at} />
+        </p>
+      )}
+      <p className="price">
+        {hasPrice ? money(price, currency) : <span className="muted">{texts.product.priceNone}</span>}{' '}
+        <Availability value={availability} />
+      </p>
+      <Facts
+        facts={[
+          [texts.fields.brand!, brand && <Value>{brand}</Value>],
+          [texts.fields.category!, category && <Value>{category}</Value>],
+          [texts.product.since, <Time key="since" at={created_at} />],
+          [texts.product.feed, <FeedLink key="feed" feedId={feed_id} />],
+        ]}
+      />
+      {description && (
+        <p>
+          <Value>{description}</Value>
+        </p>
+      )}
+    </Card>
   );
 }
