@@ -49,8 +49,9 @@ export const useBestSellers = (filter: SalesFilter) =>
     queryFn: async () => {
       const query = { ...filter, limit: bestMax };
       // The document of the service does not have this path yet.
-      const path = '/analytics/sales-by-product' as '/analytics/sales-by-partner';
-      return (await bodyOf(client.GET(path, { params: { query } }))) as { results: ProductSales[] };
+      const path: string = '/analytics/sales-by-product';
+      const sent = client.GET(path as '/analytics/sales-by-partner', { params: { query } });
+      return (await bodyOf(sent)) as { results: ProductSales[] };
     },
     placeholderData: keepPreviousData,
   });

@@ -82,7 +82,7 @@ function optionsOf(element: HTMLElement, { times, series, range, format, isClose
     cursor: { show: false },
     ...(isBars && { tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC') }),
     axes: [
-      { ...axis, space: 90, values: (_, splits) => timeLabels(splits, isBars) },
+      { ...axis, space: 90, size: 32, values: (_, splits) => timeLabels(splits, isBars) },
       { ...axis, size: widthOf, values: (_, splits) => splits.map((value) => format(value)) },
     ],
     scales: {
