@@ -51,7 +51,7 @@ export const useBestSellers = (filter: SalesFilter) =>
       // The document of the service does not have this path yet.
       const path: string = '/analytics/sales-by-product';
       const sent = client.GET(path as '/analytics/sales-by-partner', { params: { query } });
-      return (await bodyOf(sent)) as { results: ProductSales[] };
+      return (await bodyOf(sent)) as unknown as { results: ProductSales[] };
     },
     placeholderData: keepPreviousData,
   });
