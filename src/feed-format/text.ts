@@ -25,7 +25,8 @@ export function isLongerThan(text: string, max: number): boolean {
 
 /** Copies a text: in V8 a slice retains the whole text. */
 export function ownText(text: string): string {
-  return Buffer.from(text).toString();
+  // A browser has no Buffer, and checks few rows.
+  return typeof Buffer === 'undefined' ? text : Buffer.from(text).toString();
 }
 
 /** Shortens a text to `max` characters and an ellipsis, and shows NUL, which PostgreSQL refuses, as U+2400. */

@@ -48,7 +48,10 @@ export async function watchPage(page: Page, look: Look = {}): Promise<OpenPage> 
   const [requested, complaints]: [string[], string[]] = [[], []];
   page.on('request', (request) => requested.push(request.url()));
   page.on('pageerror', (error) => complaints.push(error.message));
-  page.on('dialog', (dialog) => complaints.push(dialog.message()));
+  page.on('dialog', (dialog) =>
+    // The browser asks before it leaves a page with changes.
+    dialog.type() === 'beforeunload' ? void dialog.accept() : complaints.push(dialog.message()),
+  );
   page.on('console', (message) => {
     // Violations of the content security policy appear here.
     if (['error', 'warning'].includes(message.type())) complaints.push(message.text());

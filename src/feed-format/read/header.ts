@@ -6,7 +6,8 @@ import { codesPosition } from '../report-columns';
 import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
 import { firstRecords, type TableRecord } from './first-records';
 import { FormatReading } from './format-reading';
-import { headersOf, needsFirst, resolveFormat, type Preamble, type ResolvedFormat } from './resolve-format';
+import { withColumns, type HeaderProblem } from './header-columns';
+import { headersOf, needsFirst, resolveFormat, type Preamble } from './resolve-format';
 import { comparable } from '../text';
 import { headerNames, headerRowBytes } from './header-names';
 import { syntaxOf } from './record-syntax';
@@ -23,12 +24,6 @@ export interface FeedHeader {
   endsWithDelimiter: boolean;
   /** How the records are read. */
   reading: FormatReading;
-}
-
-/** Why a header cannot be read: the public text (specification, section 7) and its error code. */
-interface HeaderProblem {
-  problem: string;
-  code: 'missing_columns' | 'duplicate_column' | 'header_too_long';
 }
 
 /** Header with its trimmed names: there may be hundreds of thousands, too many to keep during a run. */
@@ -148,45 +143,6 @@ function usualWidth(records: readonly TableRecord[]): number {
   }
   const widths = [...counts].sort(([a, many], [b, more]) => more - many || a - b);
   return Math.max(records[0]?.fields.length ?? 0, widths[0]?.[0] ?? 0);
-}
-
-function withColumns(
-  names: string[],
-  definition: ReadDefinition,
-  place: Pick<ResolvedFormat, 'delimiter' | 'preamble'>,
-): NamedHeader | HeaderProblem {
-  const positions = new Map<string, number>();
-  const repeated: number[] = [];
-  for (const [position, name] of names.map(comparable).entries()) {
-    const first = positions.get(name);
-    if (first === undefined) positions.set(name, position);
-    else repeated.push(first);
-  }
-  /** Headers as the definition spells them, by their positions. */
-  const used = new Map<number, string>();
-  const resolved = resolveFormat(definition, { ...place, hasHeaderRow: true }, (header) => {
-    const position = positions.get(comparable(header));
-    if (position !== undefined) used.set(position, header);
-    return position;
-  });
-  const duplicate = repeated.find((position) => used.has(position));
-  if (duplicate !== undefined) {
-    return {
-      problem: `Invalid CSV file: Duplicate header: ${used.get(duplicate)}`,
-      code: 'duplicate_column',
-    };
-  }
-  const codes = codesPosition(names);
-  const reading = new FormatReading(resolved, codes);
-  return {
-    delimiter: place.delimiter,
-    names,
-    fieldCount: names.length,
-    positions: reading.firstPositions,
-    codes,
-    endsWithDelimiter: false,
-    reading,
-  };
 }
 
 function isPresent(column: ProductColumn, definition: FormatDefinition, known: ReadonlySet<string>): boolean {

@@ -94,11 +94,8 @@ export function mendedFile(
   { quote }: Pick<ReadDefinition, 'quote'>,
 ): string {
   const syntax = { delimiter, quote };
-  const codes = reportColumns.indexOf('_codes');
   const records = rows.map((row) => {
-    const cells = row.map((cell, at) => (at === codes && isSuperseded(cell) ? '' : cell));
-    // Surplus cells that were emptied.
-    while (cells.length > header.length && cells.at(-1) === '') cells.pop();
+    const cells = loadedCells(row, header.length);
     const unwritable = cells.findIndex((cell, at) => at >= generated && !isWritable(cell, syntax));
     if (unwritable !== -1) throw new UnwritableCell(row[0]!, header[unwritable] ?? String(unwritable + 1));
     return cells;
@@ -106,6 +103,18 @@ export function mendedFile(
   const lines = [header, ...records].map((cells) => `${recordText(cells, syntax)}\n`);
   return `${markCharacter}${'\n'.repeat(skippedLines)}${lines.join('')}`;
 }
+
+/**
+ * Returns a corrected row as it is sent: loaded although a later row had superseded it, and without surplus cells that were emptied.
+ * @param width - number of columns of the header
+ */
+export function loadedCells(row: readonly string[], width: number): string[] {
+  const cells = row.map((cell, at) => (at === codesAt && isSuperseded(cell) ? '' : cell));
+  while (cells.length > width && cells.at(-1) === '') cells.pop();
+  return cells;
+}
+
+const codesAt = reportColumns.indexOf('_codes');
 
 type Feed = components['schemas']['Feed'];
 type Format = components['schemas']['Format'];

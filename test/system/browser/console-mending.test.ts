@@ -1,6 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { findFaults, startBrowser } from '../../support/browser';
 import { goToView, openConsole } from '../../support/console';
+import { fillCell, mendCell } from '../../support/mending';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 let service: ServiceProcess;
@@ -11,8 +12,6 @@ beforeAll(async () => {
 });
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
-const cell = (page: Page, column: string, line: number) =>
-  page.getByRole('textbox', { name: `${column}, line ${line}`, exact: true });
 const issuesOf = (feedId: string, search = '') =>
   openConsole(browser, { url: service.url!, key: service.key! }, `/feeds/${feedId}/issues${search}`);
 
@@ -70,10 +69,10 @@ describe('mended rows', () => {
 
     await page.getByText(`A newer feed of this partner has been loaded since`).waitFor();
     await page.getByRole('link', { name: since.feedId }).waitFor();
-    for (const at of [0, 1, 2]) await cell(page, 'price', 56 + at).fill(`${at + 1},50`);
+    for (const at of [0, 1, 2]) await fillCell(page, 'price', 56 + at, `${at + 1},50`);
     // Changed and restored: no edit.
-    await cell(page, 'price', 2).fill('7');
-    await cell(page, 'price', 2).fill('502,93');
+    await fillCell(page, 'price', 2, '7');
+    await fillCell(page, 'price', 2, '502,93');
     await page.getByText('3 cells changed').waitFor();
     await sendMended(page);
 
@@ -89,9 +88,9 @@ describe('mended rows', () => {
     const csv = 'sku,price\nX,10\nB,x\nC,30\nY,40\n';
     const { feedId } = await service.api.loadFeed(csv, 'Updating', { mode: 'update' });
     const { page } = await issuesOf(feedId);
-    await cell(page, 'sku', 2).fill('A');
-    await cell(page, 'price', 3).fill('20');
-    await cell(page, 'sku', 5).fill('Z');
+    await fillCell(page, 'sku', 2, 'A');
+    await fillCell(page, 'price', 3, '20');
+    await fillCell(page, 'sku', 5, 'Z');
 
     expect(await sendMended(page)).toMatchObject({ mode: 'update', format_name: 'standard' });
     await runNow(page);
@@ -116,7 +115,7 @@ describe('mended rows', () => {
       );
       await service.api.put(`/partners/${partner}/formats/default`, { columns });
       const { page } = await issuesOf(feedId);
-      await cell(page, 'price', 4).fill('3');
+      await fillCell(page, 'price', 4, '3');
 
       expect(await sendMended(page)).toMatchObject({
         ...sent,
@@ -132,8 +131,8 @@ describe('mended rows', () => {
     const csv = 'sku,product_name,price\nA,First,x\nA,Second,y\nA,Third,3\nA,Fourth,z\n';
     const { feedId } = await service.api.loadFeed(csv, 'Order');
     const { page } = await issuesOf(feedId);
-    await cell(page, 'price', 3).fill('2');
-    await cell(page, 'price', 2).fill('1');
+    await fillCell(page, 'price', 3, '2');
+    await fillCell(page, 'price', 2, '1');
     await sendMended(page);
     await runNow(page);
 
@@ -147,7 +146,7 @@ describe('edits', () => {
   it('survive a reload and a rejection, until the mended rows are stored', async () => {
     const { feedId } = await service.api.loadFeed(csv, 'Kept');
     const { page } = await issuesOf(feedId);
-    await cell(page, 'price', 2).fill('1');
+    await fillCell(page, 'price', 2, '1');
     await page.reload();
     await page.getByText('1 cell changed').waitFor();
     const detail = 'The API key is read-only.';
@@ -157,32 +156,32 @@ describe('edits', () => {
 
     await page.unrouteAll();
     await page.reload();
-    expect(await cell(page, 'price', 2).inputValue()).toBe('1');
+    expect(await mendCell(page, 'price', 2).textContent()).toBe('1');
     await sendMended(page);
     await page.goBack();
     await page.getByText('0 cells changed').waitFor();
-    expect(await cell(page, 'price', 2).inputValue()).toBe('x');
+    expect(await mendCell(page, 'price', 2).textContent()).toBe('x');
   });
 
   it('are discarded with a notice when the feed is run again, and send nothing', async () => {
     const { feedId, jobId } = await service.api.loadFeed(csv, 'Again');
     const { page, complaints } = await issuesOf(feedId);
-    await cell(page, 'price', 2).fill('1');
+    await fillCell(page, 'price', 2, '1');
     await page.getByText('1 cell changed').waitFor();
     await service.api.post(`/jobs/${jobId}/run`);
     await button(page, 'Send the mended rows').click();
 
     await page.getByRole('status').getByText('This feed was run again.').waitFor();
-    expect(await cell(page, 'price', 2).inputValue()).toBe('x');
+    expect(await mendCell(page, 'price', 2).textContent()).toBe('x');
     expect(await feedsOf('Again')).toBe(1);
     expect(await findFaults(page)).toEqual([]);
 
     // The same after a reload.
-    await cell(page, 'price', 2).fill('1');
+    await fillCell(page, 'price', 2, '1');
     await service.api.post(`/jobs/${jobId}/run`);
     await page.reload();
     await page.getByRole('status').getByText('This feed was run again.').waitFor();
-    expect(await cell(page, 'price', 2).inputValue()).toBe('x');
+    expect(await mendCell(page, 'price', 2).textContent()).toBe('x');
     expect(complaints).toEqual([]);
   });
 });
@@ -197,13 +196,13 @@ describe('a notice', () => {
       format: 'list',
     });
     const { page, complaints } = await issuesOf(feedId);
-    await cell(page, 'price', 2).waitFor();
+    await mendCell(page, 'price', 2).waitFor();
     expect(await page.getByText('The format list').count()).toBe(0);
 
     await service.api.put(path, { columns, decimal_separator: ',' });
     await page.reload();
     await page.getByRole('status').getByText('The format list was saved again').waitFor();
-    await cell(page, 'price', 2).fill('1,50');
+    await fillCell(page, 'price', 2, '1,50');
     await sendMended(page);
     await runNow(page);
     expect(await pricesOf('Reread')).toEqual({ A: 1.5 });
@@ -227,7 +226,7 @@ describe('a notice', () => {
       await service.api.loadFeed('sku,product_name\nA,Tent\n', partner_name);
       await service.api.post(`/jobs/${jobId}/run`);
     };
-    await cell(page, 'price', 2).fill('2');
+    await fillCell(page, 'price', 2, '2');
     await page.getByText('1 cell changed').waitFor();
     await rerun(first!);
     await button(page, 'Send the mended rows').click();
@@ -236,7 +235,7 @@ describe('a notice', () => {
 
     // The same after a reload.
     await goToView(page, `/feeds/${second!.feedId}/issues`);
-    await cell(page, 'price', 2).fill('2');
+    await fillCell(page, 'price', 2, '2');
     await page.getByText('1 cell changed').waitFor();
     await rerun(second!);
     await page.reload();
@@ -249,7 +248,7 @@ describe('a notice', () => {
     const failing = async (view: string, url: string, name: string) => {
       await goToView(page, view);
       await button(page, name).waitFor();
-      if (url.includes('rejects')) await cell(page, 'price', 2).waitFor();
+      if (url.includes('rejects')) await mendCell(page, 'price', 2).waitFor();
       const detail = `Not now: ${url}`;
       await page.route(url, (route) => route.fulfill({ status: 409, json: { detail } }));
       await button(page, name).click();
@@ -345,7 +344,7 @@ describe('rejects of any kind', () => {
     const { feedId } = await service.api.loadFeed(bytes, partner, fields);
     const { page } = await issuesOf(feedId);
     for (const [column, line, value] of edits as [string, number, string][]) {
-      await cell(page, column, line).fill(value);
+      await fillCell(page, column, line, value);
       await page.reload();
     }
     await sendMended(page);
@@ -370,17 +369,25 @@ describe('thousands of issues', () => {
     );
     const { page, requested } = await issuesOf(feedId, '?page=211');
     const last = page.getByRole('row').filter({ hasText: '10503' });
-    await last.getByText('product_name is required').waitFor();
-    await last.getByText('price has no digits').waitFor();
+    for (const [column, reason] of [
+      ['product_name', 'product_name is required'],
+      ['price', 'price has no digits'],
+    ] as const) {
+      await mendCell(page, column, 10_503).focus();
+      await mendCell(page, column, 10_503).click();
+      await page.keyboard.press('Escape');
+      await page.getByText(reason).first().waitFor();
+    }
+    await last.waitFor();
     for (const column of ['product_name', 'price'])
-      expect(await cell(page, column, 10_503).getAttribute('aria-invalid')).toBe('true');
-    expect(await cell(page, 'price', 10_502).getAttribute('aria-invalid')).toBe('false');
+      expect(await mendCell(page, column, 10_503).getAttribute('aria-invalid')).toBe('true');
+    expect(await mendCell(page, 'price', 10_502).getAttribute('aria-invalid')).toBe('false');
 
-    await page.getByRole('button', { name: /`?product_name`? is missing or empty/ }).click();
-    await cell(page, 'product_name', 10_502).waitFor();
+    await page.getByRole('button', { name: /A required cell is empty/ }).click();
+    await mendCell(page, 'product_name', 10_502).waitFor();
     const region = page.getByRole('region', { name: 'Mend the skipped rows' }).locator('tbody tr');
     expect(await region.count()).toBe(2);
-    await cell(page, 'product_name', 10_502).fill('Named');
+    await fillCell(page, 'product_name', 10_502, 'Named');
     await sendMended(page);
     await runNow(page);
     expect(await pricesOf('Thousands')).toEqual({ 'N-1': 1 });

@@ -1,6 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { findFaults, openPage, startBrowser } from '../../support/browser';
 import { chooseFile, dropFile, enterKey, openConsole } from '../../support/console';
+import { fillCell, mendCell } from '../../support/mending';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 let service: ServiceProcess;
@@ -63,17 +64,17 @@ describe('the steps of a partner', () => {
     await page.reload();
     await page.getByRole('link', { name: 'See why, and mend them' }).click();
     await page.getByText('does not follow the price grammar').waitFor();
-    const price = page.getByRole('textbox', { name: 'Preis, line 3' });
-    const name = page.getByRole('textbox', { name: 'Bezeichnung, line 4' });
-    expect(await price.inputValue()).toBe('ab 24,50');
+    const price = mendCell(page, 'Preis', 3);
+    const name = mendCell(page, 'Bezeichnung', 4);
+    expect(await price.textContent()).toBe('ab 24,50');
     for (const cell of [price, name]) expect(await cell.getAttribute('aria-invalid')).toBe('true');
     expect(await page.locator('[aria-invalid=true]').count()).toBe(2);
 
     // Mended in place.
-    await price.fill('29,90');
-    await name.fill('Gaskocher');
+    await fillCell(page, 'Preis', 3, '29,90');
+    await fillCell(page, 'Bezeichnung', 4, 'Gaskocher');
     await page.reload();
-    expect(await price.inputValue()).toBe('29,90');
+    expect(await price.textContent()).toBe('29,90');
     await button(page, 'Send the mended rows').click();
     await button(page, 'Run now').click();
     await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
@@ -145,12 +146,12 @@ describe('the steps of a partner', () => {
     });
     await service.api.post(`/jobs/${upload.body.validation_job_id}/run`);
     const { page } = await open(`/feeds/${upload.body.feed_id}/issues`);
-    const price = page.getByRole('textbox', { name: 'price, line 2' });
-    expect(await price.inputValue()).toBe('1.299,5x');
-    const description = page.getByRole('textbox', { name: 'description, line 2' });
-    expect(await description.inputValue()).toBe('zwei\nZeilen');
-    await description.fill('zwei\ngeänderte Zeilen');
-    await price.fill('1.299,50');
+    const price = mendCell(page, 'price', 2);
+    expect(await price.textContent()).toBe('1.299,5x');
+    const description = mendCell(page, 'description', 2);
+    expect(await description.textContent()).toBe('zwei\nZeilen');
+    await fillCell(page, 'description', 2, 'zwei\ngeänderte Zeilen');
+    await fillCell(page, 'price', 2, '1.299,50');
     await button(page, 'Send the mended rows').click();
     await button(page, 'Run now').click();
     await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
@@ -172,7 +173,7 @@ describe('the steps of a partner', () => {
     await service.api.post(`/jobs/${second.jobId}/run`);
     const { page } = await open(`/feeds/${second.feedId}/issues`);
 
-    await page.getByRole('textbox', { name: 'price, line 2' }).fill('6');
+    await fillCell(page, 'price', 2, '6');
     await button(page, 'Send the mended rows').click();
     await button(page, 'Run now').click();
     await page.getByText('Every row was loaded. There is nothing to mend.').waitFor();
@@ -269,7 +270,7 @@ describe('a hostile feed', () => {
     const { jobId, feedId } = await service.api.loadFeed(csv, partner);
     expect(jobId).toBeDefined();
     const { page, complaints } = await open(`/feeds/${feedId}/issues`);
-    await page.getByRole('textbox', { name: 'price, line 3' }).waitFor();
+    await mendCell(page, 'price', 3).waitFor();
 
     await page.goto(address(`/catalog?partner=${encodeURIComponent(partner)}`));
     await page.getByRole('link', { name: markup }).click();

@@ -1,6 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { findBuiltInFormat, strictFormat } from '../../../feed-format/built-in-formats';
-import { cellsOfColumns, faultyCells, type CellsOfColumns } from '../../../feed-format/write/faulty-cells';
 import type { ReadDefinition } from '../../../feed-format/format-definition';
 import {
   formatChange,
@@ -11,25 +10,15 @@ import {
 } from '../../../feed-format/write/mended-feed';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
-import type { Edits } from './edits';
 import { fetchFormats } from './formats';
+import type { RowEdits } from './mending';
+import { pauses } from './pauses';
+import type { RejectedRow } from './row-checker';
 
 type Feed = Schemas['Feed'];
 
-/** A skipped row: its line in the feed, its reasons, and its cells, including generated columns. */
-export interface RejectedRow {
-  line: string;
-  messages: string;
-  cells: string[];
-  /** Positions of the cells that caused the rejection. */
-  faulty: number[];
-}
-
 /** Number of rows in a stored block. */
 const blockRows = 500;
-
-/** Maximum time without a pause for the tab. */
-const workMilliseconds = 30;
 
 /**
  * Rows of a file of rejects. They can be hundreds of thousands: the browser stores them outside of the page's memory, which has only a
@@ -70,51 +59,52 @@ class RejectedRows {
     return this.lines.flatMap((line, place) => (lines.has(String(line)) ? [place] : []));
   }
 
-  /** Reads the rows at these ascending places. */
-  async read(places: readonly number[]): Promise<string[][]> {
-    const rows: string[][] = [];
+  /** Returns the line of the row at a place. */
+  lineAt = (place: number): string => String(this.lines[place]);
+
+  /** Reads the rows at these ascending places, a block at once. */
+  async *blocksOf(places: readonly number[]): AsyncGenerator<string[][]> {
     for (const [at, inBlock] of Map.groupBy(places, (place) => Math.floor(place / blockRows))) {
       const block = JSON.parse(await this.blocks[at]!.text()) as string[][];
-      rows.push(...inBlock.map((place) => block[place % blockRows]!));
+      yield inBlock.map((place) => block[place % blockRows]!);
     }
-    return rows;
   }
 }
 
 /** The skipped rows of a run, and how they were read. */
 export class Rejects {
-  private readonly columns: CellsOfColumns;
-
   constructor(
     readonly head: RejectsHead,
-    readonly rows: Pick<RejectedRows, 'placesOf' | 'placesAt' | 'read'>,
+    readonly rows: Pick<RejectedRows, 'placesOf' | 'placesAt' | 'lineAt' | 'blocksOf'>,
     readonly definition: ReadDefinition,
-    private readonly mode: Schemas['LoadMode'],
-  ) {
-    this.columns = cellsOfColumns(head.header, definition);
+  ) {}
+
+  /** Reads the rows at these ascending places, with pauses for the tab. */
+  async *read(places: readonly number[]): AsyncGenerator<RejectedRow> {
+    const pause = pauses();
+    for await (const block of this.rows.blocksOf(places))
+      for (const cells of block) {
+        const [line = '', codes = '', messages = ''] = cells;
+        yield { line, codes: codes.split(' '), messages, cells };
+        await pause();
+      }
   }
 
-  /** Reads the rows at these ascending places. */
-  async read(places: readonly number[]): Promise<RejectedRow[]> {
-    const { columns, mode, definition } = this;
-    const reading = { width: this.head.header.length, columns, mode, definition };
-    return (await this.rows.read(places)).map((cells) => {
-      const [line = '', codes = '', messages = ''] = cells;
-      return { line, messages, cells, faulty: faultyCells(codes.split(' '), cells, reading) };
-    });
-  }
+  /** Reads the changed rows. */
+  readChanged = (edits: RowEdits) => this.read(this.rows.placesAt(new Set(Object.keys(edits))));
 
-  /** Reads the rows with a changed cell, with their changes. */
-  async readMended(edits: Edits): Promise<string[][]> {
-    const lines = new Set(Object.keys(edits).map((place) => place.split('/')[0]!));
+  /** Returns the changed rows with their changes, as cells. */
+  async mended(edits: RowEdits): Promise<string[][]> {
     const { length: width } = this.head.header;
-    const rows = await this.rows.read(this.rows.placesAt(lines));
-    return rows.map((cells) =>
-      Array.from(
-        { length: Math.max(width, cells.length) },
-        (_, column) => edits[`${cells[0]}/${column}`] ?? cells[column] ?? '',
-      ),
-    );
+    const rows: string[][] = [];
+    for await (const { line, cells } of this.readChanged(edits))
+      rows.push(
+        Array.from(
+          { length: Math.max(width, cells.length) },
+          (_, column) => edits[line]!.cells[column] ?? cells[column] ?? '',
+        ),
+      );
+    return rows;
   }
 }
 
@@ -124,7 +114,7 @@ export const useRejects = (feed: Feed, run: number) =>
     queryKey: ['rejects', feed.validation_job_id, run],
     queryFn: async () => {
       const [rejects, definition] = await Promise.all([fetchRejects(feed), definitionOf(feed)]);
-      return readRejects(rejects, feed, definition);
+      return readRejects(rejects, definition);
     },
     staleTime: Infinity,
   });
@@ -138,7 +128,11 @@ export const useRejectedRows = (
 ) =>
   useQuery({
     queryKey: ['rejected-rows', jobId, run, places],
-    queryFn: () => rejects!.read(places),
+    queryFn: async () => {
+      const rows: RejectedRow[] = [];
+      for await (const row of rejects!.read(places)) rows.push(row);
+      return rows;
+    },
     enabled: rejects !== undefined,
     placeholderData: keepPreviousData,
     staleTime: Infinity,
@@ -169,25 +163,21 @@ async function definitionOf({ partner_name, format_name }: Feed): Promise<ReadDe
 
 async function readRejects(
   { file, charset }: { file: Blob; charset: string },
-  feed: Feed,
   definition: ReadDefinition,
 ): Promise<Rejects> {
   const decoder = new TextDecoder(charset);
   const source = file.stream().getReader();
   const reader = new RejectsReader(definition);
   const rows = new RejectedRows();
-  let pausedAt = performance.now();
+  const pause = pauses();
   for (let isEnd = false; !isEnd;) {
     const { value, done } = await source.read();
     isEnd = done;
     for (const cells of reader.read(decoder.decode(value, { stream: !done }), done)) rows.add(cells);
-    // Chunks that were read already arrive without a pause, and would block the tab.
-    if (performance.now() - pausedAt < workMilliseconds) continue;
-    await new Promise((resolve) => setTimeout(resolve));
-    pausedAt = performance.now();
+    await pause();
   }
   rows.end();
-  return new Rejects(reader.head!, rows, definition, feed.mode);
+  return new Rejects(reader.head!, rows, definition);
 }
 
 /** Change of the feed's format since, by which mended rows are read; undefined also until it is known. */

@@ -3,37 +3,49 @@ import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
 import { useEdits } from '../data/edits';
-import { useJob, usePages, useProfile } from '../data/queries';
+import { useJob, usePages } from '../data/queries';
 import { useLastLoad } from '../data/runs';
-import { FailureNotice } from '../parts/failure';
-import { More } from '../parts/more';
-import { Card, Loading } from '../parts/page';
-import { Prose } from '../parts/prose';
-import { ScrollTable } from '../parts/scroll-table';
+import { Card } from '../parts/page';
+import { Empty } from '../parts/empty';
+import { List, Query } from '../parts/query';
+import { Table, type Column } from '../parts/table';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
-import { MendTable } from './mend-table';
+import { Mend } from './mend';
+import { Reasons } from './reasons';
 
 /** The issues of the last run, by reason; the skipped rows can be mended. */
 export function IssuesView({ feed }: { feed: Schemas['Feed'] }) {
   const job = useJob(feed.validation_job_id);
   const run = useLastLoad(feed);
-  if (job.error) return <FailureNotice error={job.error} retry={() => void job.refetch()} />;
-  if (run.error) return <FailureNotice error={run.error} retry={() => void run.refetch()} />;
-  if (!job.data || run.data === undefined) return <Loading />;
-  const { status, issue_counts: counts } = job.data;
-  if (status !== 'completed' && status !== 'failed')
-    return (
-      <Card>
-        <p>{texts.issues.notRun}</p>
-        <Link className="button primary" href={addressOf('feed', { feed: feed.feed_id, step: 'run' })}>
-          {texts.feed.run}
-        </Link>
-      </Card>
-    );
-  return <RunIssues key={`${feed.feed_id}/${run.data}`} feed={feed} run={run.data} counts={counts} />;
+  return (
+    <Query of={job}>
+      {({ status, issue_counts: counts }) => {
+        if (status !== 'completed' && status !== 'failed') return <NotRun feed={feed} />;
+        return (
+          <Query of={run}>
+            {(number) => (
+              <RunIssues key={`${feed.feed_id}/${number}`} feed={feed} run={number} counts={counts} />
+            )}
+          </Query>
+        );
+      }}
+    </Query>
+  );
 }
+
+const NotRun = ({ feed }: { feed: Schemas['Feed'] }) => (
+  <Empty
+    title={texts.issues.notRun}
+    lead={texts.issues.notRunLead}
+    action={
+      <Link className="button primary" href={addressOf('feed', { feed: feed.feed_id, step: 'run' })}>
+        {texts.feed.run}
+      </Link>
+    }
+  />
+);
 
 interface RunOptions {
   feed: Schemas['Feed'];
@@ -68,51 +80,9 @@ function RunIssues({ feed, run, counts }: RunOptions) {
     <>
       {discarded}
       <Reasons counts={counts} code={code} onChoose={(chosen) => write({ code: chosen, page: '' })} />
-      {hasShown('error') && <MendTable feed={feed} code={code} run={run} kept={kept} />}
+      {hasShown('error') && <Mend feed={feed} code={code} run={run} kept={kept} />}
       {hasShown('warning') && <Warnings jobId={feed.validation_job_id} code={code} />}
     </>
-  );
-}
-
-interface ReasonsOptions {
-  counts: Schemas['RowIssueCount'][];
-  /** The selected reason; empty: all. */
-  code: string;
-  onChoose: (code: string) => void;
-}
-
-function Reasons({ counts, code, onChoose }: ReasonsOptions) {
-  const meanings = useProfile().data?.issue_codes ?? [];
-  return (
-    <Card title={texts.issues.reasons}>
-      <ul className="reasons">
-        {counts.map(({ code: reason, count, severity }) => {
-          const meaning = meanings.find((known) => known.code === reason);
-          const isChosen = reason === code;
-          return (
-            <li key={reason}>
-              <button type="button" aria-pressed={isChosen} onClick={() => onChoose(isChosen ? '' : reason)}>
-                <strong>
-                  <Prose>{meaning?.description ?? reason}</Prose>
-                </strong>
-                <span className={`badge ${severity === 'error' ? 'bad' : 'watch'}`}>
-                  {texts.issues[severity]}: {texts.issues.rows(count)}
-                </span>
-              </button>
-              <p className="muted">
-                <code>{reason}</code>
-                {meaning && (
-                  <>
-                    {' · '}
-                    {texts.issues.remedy} <Prose>{meaning.remedy}</Prose>
-                  </>
-                )}
-              </p>
-            </li>
-          );
-        })}
-      </ul>
-    </Card>
   );
 }
 
@@ -132,41 +102,29 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
       }),
     ),
   );
-  if (issues.isLoadingError)
-    return <FailureNotice error={issues.error} retry={() => void issues.refetch()} />;
-  if (!issues.data) return <Loading />;
-  if (issues.data.pages[0]?.issues_removed_at) return <p className="notice">{texts.issues.removed}</p>;
-  const items = issues.data.pages.flatMap((page) => page.items);
-  const columns = [
-    texts.issues.line,
-    texts.fields.sku!,
-    texts.plan.field,
-    texts.issues.value,
-    texts.issues.reason,
+  if (issues.data?.pages[0]?.issues_removed_at) return <p className="notice">{texts.issues.removed}</p>;
+  const columns: Column<Schemas['RowIssue']>[] = [
+    { title: texts.issues.line, kind: 'number', cell: ({ line }) => line },
+    { title: texts.fields.sku!, kind: 'tight', cell: ({ sku }) => sku && <Value>{sku}</Value> },
+    { title: texts.plan.field, kind: 'tight', cell: ({ field }) => field && (texts.fields[field] ?? field) },
+    { title: texts.issues.value, cell: ({ value }) => value && <Value>{value}</Value> },
+    { title: texts.issues.reason, cell: ({ message }) => message },
   ];
   return (
     <Card title={texts.issues.warnings}>
       <p className="muted">{texts.issues.warningsLead}</p>
-      <ScrollTable label={texts.issues.warnings} columns={columns.map((title) => ({ title }))}>
-        {items.map(({ line, row, sku, field, column_number, value, message, code: reason }) => (
-          <tr key={`${row}/${field ?? ''}/${column_number ?? ''}/${reason}`}>
-            <td>{line}</td>
-            <td>
-              <Value>{sku}</Value>
-            </td>
-            <td>{field && (texts.fields[field] ?? field)}</td>
-            <td>
-              <mark>
-                <Value>{value}</Value>
-              </mark>
-            </td>
-            <td>
-              <Value>{message}</Value>
-            </td>
-          </tr>
-        ))}
-      </ScrollTable>
-      <More list={issues} />
+      <List of={issues} empty={null}>
+        {(items) => (
+          <Table
+            label={texts.issues.warnings}
+            columns={columns}
+            rows={items}
+            keyOf={({ row, field, column_number, code: reason }) =>
+              `${row}/${field ?? ''}/${column_number ?? ''}/${reason}`
+            }
+          />
+        )}
+      </List>
     </Card>
   );
 }
