@@ -165,7 +165,8 @@ async function receivedBy(browser: Browser, url: string, encoding: 'br' | 'gzip'
   await page.addInitScript(`sessionStorage.setItem('api-key', '${apiKey}')`);
   const session = await context.newCDPSession(page);
   await session.send('Network.enable');
-  await session.send('Network.setAcceptedEncodings', { encodings: [encoding] });
+  // Playwright's types do not have it.
+  await session.send('Network.setAcceptedEncodings' as 'Network.enable', { encodings: [encoding] } as object);
   const types = new Map<string, string>();
   let bytes = 0;
   session.on('Network.responseReceived', ({ requestId, type }) => types.set(requestId, type));

@@ -111,7 +111,6 @@ interface KeywordParams {
   type: string;
   limit: number;
   pattern: string;
-  format: string;
   allowedValues: unknown[];
 }
 

@@ -136,10 +136,10 @@ export function relativeTime(instant: string, now: number): string {
   return relative.format(distance < 0 ? -number : number, unit);
 }
 
-const days = new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' });
+const weekdays = new Intl.DateTimeFormat(locale, { weekday: 'long', day: 'numeric', month: 'long' });
 
 /** Formats a day near now, with its day of the week. */
-export const day = (instant: Date) => days.format(instant);
+export const weekday = (instant: Date) => weekdays.format(instant);
 
 const daySeconds = 86_400;
 

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { RequestError } from '../api';
 import { dayBefore, keptDays, lastHour, type Period } from '../data/periods';
 import { usePause, usePing, useReplay, type Webhook, type WebhookPath } from '../data/webhooks';
-import { day } from '../locale';
+import { weekday } from '../locale';
 import { Action } from '../parts/action';
 import { Check } from '../parts/check';
 import { Confirm } from '../parts/confirm';
@@ -132,7 +132,7 @@ function periodsAt(now: Date): [text: string, period: Period][] {
   const { lastHour: hour, today, yesterday } = words.replay;
   return [
     [hour, lastHour(now)],
-    ...days.map((period, at): [string, Period] => [[today, yesterday][at] ?? day(period.from), period]),
+    ...days.map((period, at): [string, Period] => [[today, yesterday][at] ?? weekday(period.from), period]),
   ];
 }
 
