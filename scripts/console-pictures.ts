@@ -65,7 +65,7 @@ async function takeViews(browser: Browser, url: string, dataDir: string): Promis
 /** Reports a failure for a review, so that the other pictures are taken; a picture of the documentation must not fail. */
 async function attempt(name: string, work: () => Promise<void>): Promise<void> {
   if (!isForReview) return work();
-  await work().catch((error: Error) => broken.push(`${name}: ${error.message.split('\n')[0]}`));
+  await work().catch((error: unknown) => broken.push(`${name}: ${String(error).split('\n')[0]}`));
 }
 
 async function inTab(browser: Browser, work: (page: Page) => Promise<void>): Promise<void> {

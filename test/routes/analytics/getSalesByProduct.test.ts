@@ -1,4 +1,10 @@
-import { startSalesService, wrongCurrencies, wrongCurrency, type Line, type SalesService } from '../../support/sales';
+import {
+  startSalesService,
+  wrongCurrencies,
+  wrongCurrency,
+  type Line,
+  type SalesService,
+} from '../../support/sales';
 
 let service: SalesService;
 beforeAll(async () => {

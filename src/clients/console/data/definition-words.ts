@@ -23,7 +23,7 @@ export function sourceInWords(source: Source | undefined): string {
 /** Describes a member of a definition other than its columns. @param value - undefined: it is absent */
 export function memberInWords(name: string, value: unknown): string {
   if (value === undefined || value === null) return texts.none;
-  if (name === 'header') return value ? texts.formats.hasHeader : texts.formats.noHeader;
+  if (name === 'header') return value === true ? texts.formats.hasHeader : texts.formats.noHeader;
   if (typeof value === 'boolean') return value ? memberValues.yes : memberValues.no;
   if (typeof value === 'number') return count(value);
   if (typeof value === 'string') return wordOf(name, value);

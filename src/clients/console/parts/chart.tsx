@@ -113,7 +113,7 @@ const characterWidth = 7.5;
 
 /** Returns the width of the labels of the vertical axis. */
 const widthOf: uPlot.Axis.Size = (_, labels) =>
-  24 + characterWidth * Math.max(3, ...(labels ?? []).map(({ length }) => length));
+  24 + characterWidth * Math.max(3, ...((labels as string[] | null) ?? []).map(({ length }) => length));
 
 /** Returns a range around values, with a margin; values below zero do not occur. */
 function around(lowest: number, highest: number): [number, number] {

@@ -1,5 +1,12 @@
 import { useId } from 'react';
-import { FieldError, Input, Label, Text, TextField, type TextFieldProps } from 'react-aria-components/TextField';
+import {
+  FieldError,
+  Input,
+  Label,
+  Text,
+  TextField,
+  type TextFieldProps,
+} from 'react-aria-components/TextField';
 
 export interface FieldOptions extends Omit<TextFieldProps, 'className' | 'children'> {
   label: string;

@@ -73,7 +73,7 @@ function useSort(): (field: SortField, first: 'asc' | 'desc') => Column<Product>
 function useColumns(): Column<Product>[] {
   const [read] = useFilters();
   const sortOf = useSort();
-  const { product_name, brand, category, price, availability } = texts.fields as Record<string, string>;
+  const { product_name, brand, category, price, availability } = texts.fields;
   return [
     { title: product_name!, kind: 'name', cell: nameCell, sort: sortOf('product_name', 'asc') },
     ...(read('partner')
