@@ -79,7 +79,7 @@ function Cell({ title, kind, content }: Pick<Column<never>, 'title' | 'kind'> & 
   const isNothing = content === null || content === undefined || content === '';
   return (
     <td role="cell" data-title={title} className={`${kind ?? ''} ${isNothing ? 'nothing' : ''}`}>
-      {isNothing ? <span className="muted">{texts.none}</span> : content}
+      <div>{isNothing ? <span className="muted">{texts.none}</span> : content}</div>
     </td>
   );
 }

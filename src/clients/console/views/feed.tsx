@@ -89,7 +89,7 @@ function Facts({ feed }: { feed: Schemas['Feed'] }) {
         </Link>
       </>,
     ]);
-  if (collection !== 'main')
+  if (collection && collection !== 'main')
     facts.splice(1, 0, [
       'collection',
       <>
