@@ -232,6 +232,7 @@ export const feedsTexts = {
     replaceWith: 'Replace with',
     replaceNow: 'Replace',
     replaceScope: (rows: number) => `In ${rowsOf(rows)}: all skipped rows of this list, on every page.`,
+    toolKeys: { next: 'F8', fill: 'Ctrl D', drop: 'Ctrl Del', undo: 'Ctrl Z', redo: 'Ctrl Y' },
     keys: 'Keys',
     keyList: [
       ['Arrow keys', 'another cell; Home, End: first and last cell of the row'],
@@ -239,7 +240,7 @@ export const feedsTexts = {
       ['F8', 'next problem, also on another page'],
       ['Shift and ↓', 'select cells below each other'],
       ['Ctrl D', 'fill down: the selected cells, or else the marked cells below, on every page'],
-      ['Ctrl Delete', 'leave the row out, or take it back'],
+      ['Ctrl Del', 'leave the row out, or take it back'],
       ['Ctrl Z, Ctrl Y', 'undo, redo'],
       ['Ctrl C, Ctrl V', 'copy a cell; paste cells, also from a spreadsheet'],
       ['Ctrl Enter', 'send the mended rows'],

@@ -107,7 +107,7 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
     { title: texts.issues.line, kind: 'number', cell: ({ line }) => line },
     { title: texts.fields.sku!, kind: 'tight', cell: ({ sku }) => sku && <Value>{sku}</Value> },
     { title: texts.plan.field, kind: 'tight', cell: ({ field }) => field && (texts.fields[field] ?? field) },
-    { title: texts.issues.value, cell: ({ value }) => value && <Value>{value}</Value> },
+    { title: texts.issues.value, kind: 'tight', cell: ({ value }) => value && <Value>{value}</Value> },
     { title: texts.issues.reason, cell: ({ message }) => message },
   ];
   return (

@@ -55,11 +55,11 @@ interface EditorOptions {
 /** The field of a cell that is being changed. */
 export function CellEditor({ label, draft, isWrong, detail, onChange, onKeyDown, onLeave }: EditorOptions) {
   const field = useRef<HTMLInputElement & HTMLTextAreaElement>(null);
+  // Only when it opens.
   useEffect(() => {
-    field.current?.focus();
-    field.current?.setSelectionRange(draft.length, draft.length);
-    // Only when it opens.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
+    const { current } = field;
+    current?.focus();
+    current?.setSelectionRange(current.value.length, current.value.length);
   }, []);
   const common = {
     ref: field,
@@ -73,7 +73,15 @@ export function CellEditor({ label, draft, isWrong, detail, onChange, onKeyDown,
     onBlur: onLeave,
   };
   // A single-line field would remove the line breaks of a value.
-  return draft.includes('\n') ? <textarea {...common} rows={2} /> : <input {...common} />;
+  const isLong = draft.includes('\n');
+  return (
+    <>
+      <span className="typed" aria-hidden>
+        {isLong ? draft.slice(0, draft.indexOf('\n')) : draft}
+      </span>
+      {isLong ? <textarea {...common} rows={3} /> : <input {...common} />}
+    </>
+  );
 }
 
 /** The first cell of a row: its line in the feed, and a mark. */

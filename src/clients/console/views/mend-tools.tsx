@@ -1,5 +1,5 @@
 import { useId, useState } from 'react';
-import type { ReplaceKind } from '../data/mend-tools';
+import type { Replacement, ReplaceKind } from '../data/mend-tools';
 import type { Mending } from '../data/mending';
 import { Action } from '../parts/action';
 import { Choice, Field } from '../parts/field';
@@ -25,7 +25,9 @@ export function MendTools({ grid, mending, names, generated, rows }: Options) {
   return (
     <>
       <div className="actions mend-tools" role="group" aria-label={texts.issues.tools}>
-        <Action onPress={tools.nextProblem}>{texts.issues.nextProblem}</Action>
+        <Action onPress={tools.nextProblem}>
+          {texts.issues.nextProblem} <Key of="next" />
+        </Action>
         <Action
           aria-expanded={isReplacing}
           aria-controls={isReplacing ? panel : undefined}
@@ -34,16 +36,16 @@ export function MendTools({ grid, mending, names, generated, rows }: Options) {
           {texts.issues.replace}
         </Action>
         <Action isDisabled={!grid.isFillable} onPress={() => void tools.fillDown()}>
-          {texts.issues.fillDown}
+          {texts.issues.fillDown} <Key of="fill" />
         </Action>
         <Action isDisabled={!activeRow} onPress={tools.drop}>
-          {isDropped ? texts.issues.takeBack : texts.issues.drop}
+          {isDropped ? texts.issues.takeBack : texts.issues.drop} <Key of="drop" />
         </Action>
         <Action isDisabled={done.length === 0} onPress={tools.undo}>
-          {texts.issues.undo}
+          {texts.issues.undo} <Key of="undo" />
         </Action>
         <Action isDisabled={undone.length === 0} onPress={tools.redo}>
-          {texts.issues.redo}
+          {texts.issues.redo} <Key of="redo" />
         </Action>
         <Action isDisabled={Object.keys(edits).length === 0} onPress={tools.undoAll}>
           {texts.issues.undoAll}
@@ -60,7 +62,13 @@ export function MendTools({ grid, mending, names, generated, rows }: Options) {
           column={grid.active.column < generated ? generated : grid.active.column}
           value={activeRow?.state.cells[grid.active.column] ?? ''}
           rows={rows}
-          onReplace={tools.replace}
+          onReplace={async (replacement) => {
+            if (await tools.replace(replacement)) setReplacing(false);
+          }}
+          onCancel={() => {
+            setReplacing(false);
+            tools.stay();
+          }}
         />
       )}
       <details className="keys">
@@ -80,6 +88,11 @@ export function MendTools({ grid, mending, names, generated, rows }: Options) {
   );
 }
 
+/** The key of a tool; the list of keys is for screen readers, too. */
+const Key = ({ of }: { of: keyof typeof texts.issues.toolKeys }) => (
+  <kbd aria-hidden>{texts.issues.toolKeys[of]}</kbd>
+);
+
 interface ReplaceOptions {
   id: string;
   names: string[];
@@ -88,10 +101,11 @@ interface ReplaceOptions {
   column: number;
   value: string;
   rows: number;
-  onReplace: ReturnType<typeof useMendGrid>['tools']['replace'];
+  onReplace: (replacement: Replacement) => Promise<void>;
+  onCancel: () => void;
 }
 
-function Replace({ id, names, generated, rows, onReplace, ...active }: ReplaceOptions) {
+function Replace({ id, names, generated, rows, onReplace, onCancel, ...active }: ReplaceOptions) {
   const [column, setColumn] = useState(active.column);
   const [kind, setKind] = useState<ReplaceKind>('marked');
   const [find, setFind] = useState(active.value);
@@ -107,6 +121,7 @@ function Replace({ id, names, generated, rows, onReplace, ...active }: ReplaceOp
       id={id}
       className="preview"
       aria-label={texts.issues.replaceTitle}
+      onKeyDown={({ key }) => key === 'Escape' && onCancel()}
       onSubmit={(event) => {
         event.preventDefault();
         void replace();

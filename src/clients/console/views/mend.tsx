@@ -87,6 +87,7 @@ function MendRows({ feed, code, run, kept, rejects }: Options & { rejects: Rejec
         generated={head.generated}
         rows={places.length}
       />
+      <MendDetail id={detail} grid={grid} names={names} generated={head.generated} edits={edits} />
       <Query of={rows}>
         {() => (
           <MendGrid
@@ -103,7 +104,6 @@ function MendRows({ feed, code, run, kept, rejects }: Options & { rejects: Rejec
           />
         )}
       </Query>
-      <MendDetail id={detail} grid={grid} names={names} generated={head.generated} edits={edits} />
       {pages > 1 && (
         <div className="actions">
           <Action isDisabled={page === 1} onPress={() => write({ page: String(page - 1) })}>

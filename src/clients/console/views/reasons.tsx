@@ -29,9 +29,11 @@ export function Reasons({ counts, code, onChoose }: ReasonsOptions) {
                   {texts.issues[severity]}: {count(rows)}
                 </span>
               </button>
-              <p>
-                {meaning && <Prose>{meaning.remedy}</Prose>} <code className="muted">{reason}</code>
-              </p>
+              {meaning && (
+                <p>
+                  <Prose>{meaning.remedy}</Prose>
+                </p>
+              )}
             </li>
           );
         })}

@@ -98,6 +98,7 @@ export function useMendGrid(options: MendGridOptions) {
     const step = await stepOfReplace({ rejects, checker, edits }, places, replacement);
     take(step);
     setSaid(step.length);
+    return step.length;
   };
   const fillDown = async () => {
     if (!activeRow || !isFillable) return;
@@ -136,7 +137,12 @@ export function useMendGrid(options: MendGridOptions) {
     take(stepToNothing(edits));
     stay();
   };
-  const replace = (replacement: Replacement) => takeMany(places, replacement);
+  /** @returns whether a cell was changed */
+  const replace = async (replacement: Replacement) => {
+    const isChanged = (await takeMany(places, replacement)) > 0;
+    if (isChanged) stay();
+    return isChanged;
+  };
   const shortcuts: Record<Shortcut, () => void> = {
     next: nextProblem,
     fill: () => void fillDown(),
@@ -157,7 +163,7 @@ export function useMendGrid(options: MendGridOptions) {
       if (!isFillable) return;
       if (wanted?.at !== active.at || wanted.column !== active.column)
         setWanted({ ...active, end: active.at, focusKey: shown.focusKey });
-      type(value ?? activeRow!.state.cells[active.column]!);
+      type(value ?? activeRow.state.cells[active.column]!);
     },
     onCommit: ({ rows, columns }) => {
       if (typed.current === undefined) return;
@@ -176,7 +182,17 @@ export function useMendGrid(options: MendGridOptions) {
     },
     onShortcut: (shortcut) => shortcuts[shortcut](),
   };
-  const tools = { nextProblem, fillDown, drop, undo, redo, undoAll, replace };
+  // The first problem is where the grid begins.
+  const tools = {
+    nextProblem: wanted ? nextProblem : stay,
+    fillDown,
+    drop,
+    undo,
+    redo,
+    undoAll,
+    replace,
+    stay,
+  };
   return {
     states,
     active,
