@@ -58,8 +58,9 @@ export function CellEditor({ label, draft, isWrong, detail, onChange, onKeyDown,
   // Only when it opens.
   useEffect(() => {
     const { current } = field;
-    current?.focus();
-    current?.setSelectionRange(current.value.length, current.value.length);
+    if (!current) return;
+    current.focus();
+    current.setSelectionRange(current.value.length, current.value.length);
   }, []);
   const common = {
     ref: field,
