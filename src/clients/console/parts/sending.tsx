@@ -11,6 +11,8 @@ interface Options {
   onCancel: () => void;
 }
 
+/** A smaller file is sent before its progress can be read. */
+const shownFrom = 1e6;
 const storing = { sending: texts.transfer.sending, sent: texts.transfer.storing };
 
 /** Shows the progress of sending a file. What the service does when it is complete takes an unknown time. */
@@ -24,7 +26,7 @@ export function Sending({ progress, labels = storing, onCancel }: Options) {
         percent={total > 0 ? (100 * sent) / total : undefined}
         isWaiting={isSent}
       />
-      {total > 0 && <p className="muted">{texts.transfer.sent(megabyte(sent), megabyte(total))}</p>}
+      {total >= shownFrom && <p className="muted">{texts.transfer.sent(megabyte(sent), megabyte(total))}</p>}
       {(!isSent || labels !== storing) && <Action onPress={onCancel}>{texts.transfer.cancel}</Action>}
     </>
   );
