@@ -45,12 +45,17 @@ const followLink = (page: Page, path: string) =>
     `history.pushState(null, '', ${JSON.stringify(`/console${path}`)}); dispatchEvent(new PopStateEvent('popstate'))`,
   );
 
-/** Selects a file for a partner, and waits until it has been inspected. */
-export async function chooseFile(page: Page, partner: string, name: string, content: string): Promise<void> {
+/** Selects a file for a partner, and waits until it has been inspected. @param file - its name; and how the console shows it, if otherwise */
+export async function chooseFile(
+  page: Page,
+  partner: string,
+  file: string | { name: string; shownName: string },
+  content: string,
+): Promise<void> {
+  const { name, shownName } = typeof file === 'string' ? { name: file, shownName: file } : file;
   await page.getByLabel('Partner', { exact: true }).fill(partner);
-  const file = { name, mimeType: 'text/csv', buffer: Buffer.from(content) };
-  await page.setInputFiles('input[type=file]', file);
-  await page.getByRole('heading', { name, exact: true }).waitFor();
+  await page.setInputFiles('input[type=file]', { name, mimeType: 'text/csv', buffer: Buffer.from(content) });
+  await page.getByRole('heading', { name: shownName, exact: true }).waitFor();
 }
 
 /** Drops a file for a partner on the zone, as from a desktop. */

@@ -105,7 +105,7 @@ describe('an order', () => {
     await rows(page, 'Orders').nth(1).waitFor({ state: 'detached' });
     await rows(page, 'Orders').getByText('Boat 5').waitFor();
 
-    await goToView(page, '/orders?period=own&from=2020-01-01&last=2020-01-31');
+    await goToView(page, '/orders?period=own&from=2020-01-01&to=2020-01-31');
     await page.getByText('No order of this partner in this period').waitFor();
     await button(page, 'Remove all filters').click();
     await rows(page, 'Orders').nth(3).waitFor();

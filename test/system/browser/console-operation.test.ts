@@ -1,8 +1,10 @@
 import type { BrowserContext } from 'playwright-core';
 import { findUnreadable, startBrowser } from '../../support/browser';
 import { goToView, openConsole } from '../../support/console';
+import { localhostCertificate, trustLocalhost } from '../../support/network';
 import { startTestService, testKey, withStoredKey, type TestService } from '../../support/service';
-import { sendTo } from '../../support/webhooks';
+import { putWebhook } from '../../support/webhook-requests';
+import { sendTo, startReceiver } from '../../support/webhooks';
 
 let service: TestService;
 let empty: TestService;
@@ -11,7 +13,10 @@ let webhookId: number;
 let failingId: number;
 beforeAll(async () => {
   browser = await startBrowser();
-  [service, empty] = await Promise.all([startTestService(), startTestService()]);
+  [service, empty] = await Promise.all([
+    startTestService({ partnerWebhookPrivateAddresses: true }),
+    startTestService(),
+  ]);
   for (const partner of ['Acme', 'Birch & Sons', 'Acme']) await leaveWaiting(partner);
   const earlier = "now() - interval '3 hours 20 minutes'";
   await service.db.raw(
@@ -133,8 +138,8 @@ describe('webhooks', () => {
   it('shows each with its state, and its deliveries at an address of their own', async () => {
     const { page, complaints } = await open('/webhooks');
     const row = (text: string) => page.getByRole('row').filter({ hasText: text });
-    await row('7 failures in a row').getByText('connect ECONNREFUSED').waitFor();
-    expect(await row('acme.example.org').innerText()).toContain('In use');
+    await row('7 failed attempts in a row').getByText('shop.example.org').waitFor();
+    expect(await row('acme.example.org').innerText()).toContain('Works');
     await page.getByRole('link', { name: `Webhook ${webhookId}` }).click();
 
     await page.waitForURL(`**/console/webhooks/${webhookId}`);
@@ -144,6 +149,52 @@ describe('webhooks', () => {
     await row('msg_discarded').getByText('<b>HTTP 500</b>').waitFor();
     await page.reload();
     await row('msg_waits').waitFor();
+    await goToView(page, `/webhooks/${failingId}`);
+    await page.getByText('connect ECONNREFUSED').waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('of a partner are tested, paused and resumed, and send lost events again', async () => {
+    trustLocalhost();
+    const receiver = await startReceiver({ tls: localhostCertificate });
+    const { body: webhook } = await putWebhook(service.api, 'Acme', 'shop', { url: receiver.url });
+    receiver.secret = webhook.secret;
+    const event = { message_id: 'msg_lost', event_type: 'job.failed', happened_at: new Date(), content: '{}' };
+    await service.db('webhook_outcomes').insert({
+      ...event,
+      webhook_endpoint_id: webhook.webhook_id,
+      attempts: 9,
+      finished_at: new Date(),
+      status: 'discarded',
+      last_result: 'HTTP 500',
+    });
+    const { page, complaints } = await open(`/webhooks/${webhook.webhook_id}`);
+    const button = (name: string) => page.getByRole('button', { name, exact: true });
+    const dialog = page.getByRole('dialog');
+    const focused = () => page.evaluate<string>('document.activeElement.textContent');
+    await button('Send a test').click();
+    await page.getByText('The receiver accepted the test message (HTTP 204).').waitFor();
+    expect(receiver.events()).toMatchObject([{ type: 'webhook.ping' }]);
+    receiver.answer = () => ({ status: 410 });
+    await button('Send a test').click();
+    await page.getByText('The receiver refused the test message (HTTP 410).').waitFor();
+
+    await button('Pause').click();
+    await dialog.getByLabel('Pause for').selectOption('4 hours');
+    expect(await findUnreadable(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Pause' }).click();
+    await page.getByText('The webhook is paused. Events are kept until then.').waitFor();
+    await button('Resume now').click();
+    await page.getByText('The webhook sends again').waitFor();
+    await button('Pause').waitFor();
+
+    await button('Send events again').focus();
+    await page.keyboard.press('Enter');
+    expect(await findUnreadable(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Send again' }).click();
+    await page.getByText('1 event will be sent again in a moment.').waitFor();
+    expect(await focused()).toBe('Send events again');
+    await page.getByRole('row').filter({ hasText: 'msg_lost' }).getByText('Waiting').waitFor();
     expect(complaints).toEqual([]);
   });
 
@@ -154,13 +205,32 @@ describe('webhooks', () => {
     expect(await page.locator('tbody tr').count()).toBe(1);
 
     await page.goto(`${service.url}/console/webhooks/${failingId}`);
-    await page.getByRole('alert').getByText('Webhook not found.').waitFor();
+    await page.getByText(`There is no webhook ${failingId}`).waitFor();
   });
 
   it('reports that there is none, and who creates one', async () => {
     const { page } = await open('/webhooks', {}, empty);
 
-    await page.getByText('There is no webhook.').waitFor();
-    await page.getByText('A partner creates one with').waitFor();
+    await page.getByText('No webhook yet').waitFor();
+    await page.getByText('A developer creates it by the API').waitFor();
+  });
+});
+
+describe('a service without a feed', () => {
+  it.each([
+    ['/feeds', 'No feed has been sent yet', 'Send a feed'],
+    ['/feeds?status=failed', 'No feed has been sent yet', 'Send a feed'],
+    ['/catalog?q=tent', 'The catalog is empty', 'Send a feed'],
+    ['/orders?period=7', 'No order yet', 'Catalog'],
+    ['/sales', 'Nothing has been sold yet', 'Catalog'],
+  ])('teaches at %s what belongs there and how it comes there, without filters', async (path, title, way) => {
+    const { page, complaints } = await open('/', {}, empty);
+    await goToView(page, path);
+    const main = page.getByRole('main');
+    await main.getByText(title).waitFor();
+    await main.getByRole('link', { name: way, exact: true }).waitFor();
+    await page.locator('.filters').waitFor({ state: 'detached' });
+    expect(await findUnreadable(page)).toEqual([]);
+    expect(complaints).toEqual([]);
   });
 });

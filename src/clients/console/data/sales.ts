@@ -24,21 +24,10 @@ export const useSalesByPartner = ({ currency, from, to }: SalesFilter) => {
   const query = { currency, from, to };
   return useQuery({
     queryKey: ['sales-by-partner', query],
-    queryFn: () => bodyOf(client.GET('/analytics/sales-by-partner', { params: { query: { ...query } } })),
+    queryFn: () => bodyOf(client.GET('/analytics/sales-by-partner', { params: { query } })),
     placeholderData: keepPreviousData,
   });
 };
-
-/** Sales of a product in one currency; its name is null if it was removed with its partner. */
-export interface ProductSales {
-  product_id: string;
-  partner_name: string;
-  sku: string | null;
-  product_name: string | null;
-  currency: string;
-  units_sold: number;
-  total_sales: string;
-}
 
 const bestMax = 20;
 
@@ -46,13 +35,10 @@ const bestMax = 20;
 export const useBestSellers = (filter: SalesFilter) =>
   useQuery({
     queryKey: ['sales-by-product', filter],
-    queryFn: async () => {
-      const query = { ...filter, limit: bestMax };
-      // The document of the service does not have this path yet.
-      const path: string = '/analytics/sales-by-product';
-      const sent = client.GET(path as '/analytics/sales-by-partner', { params: { query } });
-      return (await bodyOf(sent)) as unknown as { results: ProductSales[] };
-    },
+    queryFn: () =>
+      bodyOf(
+        client.GET('/analytics/sales-by-product', { params: { query: { ...filter, limit: bestMax } } }),
+      ),
     placeholderData: keepPreviousData,
   });
 

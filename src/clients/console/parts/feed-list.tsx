@@ -42,12 +42,13 @@ export function FeedList({ partner, isOfPartner = false, query, limit, empty }: 
   );
 }
 
-const NoFeed = ({ partner }: Pick<Options, 'partner'>) => (
+/** What a feed is, and where one is sent. */
+export const NoFeed = ({ partner }: Pick<Options, 'partner'>) => (
   <Empty
     title={texts.feeds.noneYet}
     lead={texts.feeds.noneYetLead}
     action={
-      <Link className="button" href={partner ? addressOf('send', { partner }) : routes.send}>
+      <Link className="button primary" href={partner ? addressOf('send', { partner }) : routes.send}>
         {texts.nav.send}
       </Link>
     }

@@ -8,7 +8,7 @@ import { useDeferred } from './use-deferred';
 export function usePeriod(usual: PeriodName | ''): { name: PeriodName | ''; period: Period } {
   const [read] = useFilters();
   const name = periodNames.find((each) => each === read('period')) ?? usual;
-  const own = { first: read('from'), last: read('last') };
+  const own = { first: read('from'), last: read('to') };
   const period = useDeferred(JSON.stringify(periodOf(name, own, today())));
   return { name, period: JSON.parse(period) as Period };
 }
@@ -22,7 +22,7 @@ export function PeriodField({ usual }: { usual: PeriodName | '' }) {
     write({
       period: chosen === usual ? '' : chosen,
       from: chosen === 'own' ? (period.from ?? '') : '',
-      last: chosen === 'own' && period.to ? addDays(period.to, -1) : '',
+      to: chosen === 'own' && period.to ? addDays(period.to, -1) : '',
     });
   return (
     <>
@@ -47,8 +47,8 @@ export function PeriodField({ usual }: { usual: PeriodName | '' }) {
           <Field
             label={texts.period.last}
             type="date"
-            value={read('last')}
-            onChange={(last) => write({ last })}
+            value={read('to')}
+            onChange={(to) => write({ to })}
           />
         </>
       )}

@@ -2,7 +2,9 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { bodyOf, client, type Schemas } from '../api';
-import { growth, weeksUntil } from '../data/week';
+import { sumOf } from '../data/amounts';
+import type { Period } from '../data/period';
+import { growth, weeksUntil, type Weeks } from '../data/week';
 import { change, count, money, percent } from '../locale';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -31,7 +33,7 @@ export function WeekFigures({ partner = '' }: { partner?: string }) {
   });
   const sales = useQuery({
     queryKey: ['week', 'sales', last.to],
-    queryFn: () => fetchSales(before.from, last.from),
+    queryFn: () => fetchSales({ before, last }),
     enabled: partner === '',
   });
   return (
@@ -85,30 +87,32 @@ function loadFigures(
   ];
 }
 
+interface SumOfSales {
+  units: number;
+  total: number;
+}
+
 interface Sales {
   currency: string;
-  last: { units: number; total: number };
-  before: { units: number; total: number };
+  last: SumOfSales;
+  before: SumOfSales;
 }
 
 /** Fetches the sales of both weeks in the currency of the last order; null without an order. */
-async function fetchSales(beforeFrom: string, lastFrom: string): Promise<Sales | null> {
+async function fetchSales(weeks: Weeks): Promise<Sales | null> {
   const [order] = (await bodyOf(client.GET('/orders', { params: { query: { limit: 1 } } }))).items;
   if (!order) return null;
   const { currency } = order;
-  const params = { query: { grain: 'daily' as const, currency } };
+  const [before, last] = await Promise.all([weeks.before, weeks.last].map((days) => sumSales(currency, days)));
+  return { currency, before: before!, last: last! };
+}
+
+async function sumSales(currency: string, days: Period): Promise<SumOfSales> {
+  const params = { query: { grain: 'daily' as const, currency, ...days } };
   const { results } = await bodyOf(client.GET('/analytics/sales-over-time', { params }));
-  const sums = (isIn: (day: string) => boolean) => {
-    const days = results.filter(({ sales_period }) => isIn(sales_period));
-    return {
-      units: days.reduce((sum, { units_sold }) => sum + units_sold, 0),
-      total: days.reduce((sum, { total_sales }) => sum + Number(total_sales), 0),
-    };
-  };
   return {
-    currency,
-    last: sums((day) => day >= lastFrom),
-    before: sums((day) => day >= beforeFrom && day < lastFrom),
+    units: results.reduce((sum, { units_sold }) => sum + units_sold, 0),
+    total: Number(sumOf(results.map(({ total_sales }) => total_sales))),
   };
 }
 
@@ -123,8 +127,7 @@ const salesFigures = ({ currency, last, before }: Sales): Figure[] => [
     title: texts.week.sales,
     value: last.total,
     before: before.total,
-    // Sums of binary fractions: prices have four decimals at most.
-    format: (value) => money(value.toFixed(4), currency),
+    format: (value) => money(value.toFixed(2), currency),
     href: addressOf('sales', { period: '7', currency }),
   },
 ];

@@ -37,6 +37,9 @@ export const salesTexts = {
     best: 'Best sellers',
     product: 'Product',
     removed: (product: string) => `${product}, removed with its partner`,
+    noneYet: 'Nothing has been sold yet',
+    noneYetWay:
+      'Sales are the sums of orders, which the shop places for products of the catalog. For a trial, open a product and place one.',
     none: (currency: string) => `Nothing was sold in ${currency} in this period`,
     noneWay: 'Choose a longer period, another partner or another currency.',
     before: (change: string, days: number) =>

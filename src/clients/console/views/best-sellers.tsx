@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
-import { useBestSellers, type ProductSales, type SalesFilter } from '../data/sales';
+import type { Schemas } from '../api';
+import { useBestSellers, type SalesFilter } from '../data/sales';
 import { DownloadFigures, salesColumns, type Figure } from '../parts/figures';
 import { Card } from '../parts/page';
 import { Query } from '../parts/query';
@@ -8,12 +9,16 @@ import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
 
+type ProductSales = Schemas['ProductSales'];
+
 /** The products with the highest sales of a period, each with a link to its page. */
 export function BestSellers({ filter }: { filter: SalesFilter }) {
   const sales = useBestSellers(filter);
   const label = texts.sales.best;
   const results = sales.data?.results ?? [];
   const saved = [product, sku, partner, ...salesColumns<ProductSales>(filter.currency)];
+  // The view says once that nothing was sold.
+  if (sales.data && results.length === 0) return null;
   const shown = [
     product,
     ...(filter.partner_name ? [] : [partner]),
@@ -25,18 +30,14 @@ export function BestSellers({ filter }: { filter: SalesFilter }) {
       actions={results.length > 0 && <DownloadFigures label={label} columns={saved} rows={results} />}
     >
       <Query of={sales}>
-        {() =>
-          results.length === 0 ? (
-            <p className="muted">{texts.sales.none(filter.currency)}</p>
-          ) : (
-            <Table
-              label={label}
-              columns={shown}
-              rows={results}
-              keyOf={({ product_id, partner_name }) => `${product_id} ${partner_name}`}
-            />
-          )
-        }
+        {() => (
+          <Table
+            label={label}
+            columns={shown}
+            rows={results}
+            keyOf={({ product_id, partner_name }) => `${product_id} ${partner_name}`}
+          />
+        )}
       </Query>
     </Card>
   );

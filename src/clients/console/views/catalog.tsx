@@ -1,5 +1,6 @@
 import { useFilters } from '../data/address';
 import { endOfDay, facetFields } from '../data/catalog';
+import { useHasNone } from '../data/existence';
 import { isSearchCut } from '../data/search';
 import { Action } from '../parts/action';
 import { Check } from '../parts/check';
@@ -11,7 +12,7 @@ import { useMedia } from '../parts/use-media';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 import { Facets } from './facets';
-import { Products } from './products';
+import { NoProduct, Products } from './products';
 
 const names = ['q', 'partner', 'day', 'sort', 'withdrawn', ...facetFields];
 
@@ -22,6 +23,14 @@ export function CatalogView() {
   const isWide = useMedia('(min-width: 75rem)');
   const clear = () => write(Object.fromEntries(names.map((name) => [name, ''])));
   const clearAction = names.some(read) && <Action onPress={clear}>{texts.catalog.clear}</Action>;
+  if (useHasNone('products'))
+    return (
+      <PageView title={texts.catalog.title}>
+        <Card>
+          <NoProduct />
+        </Card>
+      </PageView>
+    );
   return (
     <PageView title={texts.catalog.title}>
       <Card>

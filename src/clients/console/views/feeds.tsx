@@ -1,7 +1,8 @@
 import { useFilters } from '../data/address';
+import { useHasNone } from '../data/existence';
 import { dayAfter } from '../data/week';
 import { Empty } from '../parts/empty';
-import { FeedList } from '../parts/feed-list';
+import { FeedList, NoFeed } from '../parts/feed-list';
 import { FeedTabs } from '../parts/feed-tabs';
 import { Choice, Field } from '../parts/field';
 import { Card, PageView } from '../parts/page';
@@ -23,7 +24,16 @@ export function FeedsView() {
   const [read, write] = useFilters();
   const partner = useDeferred(read('partner').trim());
   const status = statuses.find((known) => known === read('status'));
+  const hasNone = useHasNone('feeds');
   const query = { status, uploaded_from: timeOf(read('from')), uploaded_to: timeOf(dayAfter(read('to'))) };
+  if (hasNone)
+    return (
+      <PageView title={texts.feeds.title}>
+        <Card>
+          <NoFeed />
+        </Card>
+      </PageView>
+    );
   return (
     <PageView title={texts.feeds.title}>
       <FeedTabs current="feeds" />

@@ -2,6 +2,7 @@ import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
+import { useHasNone } from '../data/existence';
 import { usePages } from '../data/queries';
 import { count, money } from '../locale';
 import { Action } from '../parts/action';
@@ -17,7 +18,7 @@ import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 
-const filters = ['partner', 'period', 'from', 'last'];
+const filters = ['partner', 'period', 'from', 'to'];
 
 /** The orders, newest first, by partner and period. */
 export function OrdersView() {
@@ -30,6 +31,14 @@ export function OrdersView() {
   );
   const clear = () => write(Object.fromEntries(filters.map((name) => [name, ''])));
   const isFiltered = filters.some(read);
+  if (useHasNone('orders'))
+    return (
+      <PageView title={texts.orders.title}>
+        <Card>
+          <NoOrders />
+        </Card>
+      </PageView>
+    );
   return (
     <PageView title={texts.orders.title}>
       <Card>
@@ -62,7 +71,7 @@ const NoOrders = () => (
     title={texts.orders.none}
     lead={texts.orders.noneWay}
     action={
-      <Link href={routes.catalog} className="button">
+      <Link href={routes.catalog} className="button primary">
         {texts.nav.catalog}
       </Link>
     }

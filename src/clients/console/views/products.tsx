@@ -26,15 +26,7 @@ export function Products({ clearAction }: { clearAction: ReactNode }) {
   const empty = clearAction ? (
     <Empty title={texts.catalog.none} lead={texts.catalog.noneWay} action={clearAction} />
   ) : (
-    <Empty
-      title={texts.catalog.empty}
-      lead={texts.catalog.emptyWay}
-      action={
-        <Link href={routes.send} className="button primary">
-          {texts.nav.send}
-        </Link>
-      }
-    />
+    <NoProduct />
   );
   return (
     <List of={products} empty={empty}>
@@ -52,6 +44,19 @@ export function Products({ clearAction }: { clearAction: ReactNode }) {
     </List>
   );
 }
+
+/** Where products come from. */
+export const NoProduct = () => (
+  <Empty
+    title={texts.catalog.empty}
+    lead={texts.catalog.emptyWay}
+    action={
+      <Link href={routes.send} className="button primary">
+        {texts.nav.send}
+      </Link>
+    }
+  />
+);
 
 /** Returns the order of a column, and what its title does: sorts by it, then in the other direction. */
 function useSort(): (field: SortField, first: 'asc' | 'desc') => Column<Product>['sort'] {

@@ -17,6 +17,7 @@ type PartnerSales = Schemas['SalesByPartner']['results'][number];
 export function SalesByPartner({ filter }: { filter: SalesFilter }) {
   const [read] = useFilters();
   const { currency } = filter;
+  const sales = useSalesByPartner(filter);
   const label = texts.sales.byPartner;
   const columnsFor = (total: string): Figure<PartnerSales>[] => [
     {
@@ -37,15 +38,16 @@ export function SalesByPartner({ filter }: { filter: SalesFilter }) {
     addressOf('sales', {
       period: read('period'),
       from: read('from'),
-      last: read('last'),
+      to: read('to'),
       currency: read('currency'),
       partner: partner_name === filter.partner_name ? '' : partner_name,
     });
+  // The view says once that nothing was sold.
+  if (sales.data?.results.length === 0) return null;
   return (
     <Card title={label}>
-      <Query of={useSalesByPartner(filter)}>
+      <Query of={sales}>
         {({ results }) => {
-          if (results.length === 0) return <p className="muted">{texts.sales.none(currency)}</p>;
           const total = sumOf(results.map(({ total_sales }) => total_sales));
           return (
             <>

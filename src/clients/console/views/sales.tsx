@@ -1,35 +1,51 @@
+import { Link } from 'wouter';
 import { useFilters } from '../data/address';
 import { useSoldCurrencies } from '../data/sales';
+import { Empty } from '../parts/empty';
 import { Choice } from '../parts/field';
 import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { PeriodField, usePeriod } from '../parts/period-field';
 import { Query } from '../parts/query';
 import { useDeferred } from '../parts/use-deferred';
+import { routes } from '../routes';
 import { texts } from '../texts';
 import { BestSellers } from './best-sellers';
 import { SalesByPartner } from './sales-by-partner';
 import { SalesOverTime } from './sales-over-time';
 
 const usualPeriod = '30';
-const usualCurrency = 'EUR';
 
 /** What was sold in a period: over time, by partner and by product. */
 export function SalesView() {
   const currencies = useSoldCurrencies();
   return (
     <PageView title={texts.sales.title}>
-      <Query of={currencies}>{(sold) => <Sales sold={sold} />}</Query>
+      <Query of={currencies}>{(sold) => (sold.length === 0 ? <NoSales /> : <Sales sold={sold} />)}</Query>
     </PageView>
   );
 }
+
+const NoSales = () => (
+  <Card>
+    <Empty
+      title={texts.sales.noneYet}
+      lead={texts.sales.noneYetWay}
+      action={
+        <Link href={routes.catalog} className="button primary">
+          {texts.nav.catalog}
+        </Link>
+      }
+    />
+  </Card>
+);
 
 /** @param sold - currencies of orders, the most frequent first: the first one is shown unless another is chosen */
 function Sales({ sold }: { sold: string[] }) {
   const [read, write] = useFilters();
   const partner = useDeferred(read('partner').trim());
   const { period } = usePeriod(usualPeriod);
-  const usual = sold[0] ?? usualCurrency;
+  const usual = sold[0]!;
   const currency = /^[A-Z]{3}$/.test(read('currency')) ? read('currency') : usual;
   const filter = { currency, ...period, ...(partner && { partner_name: partner }) };
   return (
