@@ -157,9 +157,14 @@ describe('webhooks', () => {
   it('of a partner are tested, paused and resumed, and send lost events again', async () => {
     trustLocalhost();
     const receiver = await startReceiver({ tls: localhostCertificate });
-    const { body: webhook } = await putWebhook(service.api, 'Acme', 'shop', { url: receiver.url });
+    const { body: webhook } = await putWebhook(service.api, 'Dune', 'shop', { url: receiver.url });
     receiver.secret = webhook.secret;
-    const event = { message_id: 'msg_lost', event_type: 'job.failed', happened_at: new Date(), content: '{}' };
+    const event = {
+      message_id: 'msg_lost',
+      event_type: 'job.failed',
+      happened_at: new Date(),
+      content: '{}',
+    };
     await service.db('webhook_outcomes').insert({
       ...event,
       webhook_endpoint_id: webhook.webhook_id,
@@ -217,20 +222,22 @@ describe('webhooks', () => {
 });
 
 describe('a service without a feed', () => {
-  it.each([
-    ['/feeds', 'No feed has been sent yet', 'Send a feed'],
-    ['/feeds?status=failed', 'No feed has been sent yet', 'Send a feed'],
-    ['/catalog?q=tent', 'The catalog is empty', 'Send a feed'],
-    ['/orders?period=7', 'No order yet', 'Catalog'],
-    ['/sales', 'Nothing has been sold yet', 'Catalog'],
-  ])('teaches at %s what belongs there and how it comes there, without filters', async (path, title, way) => {
+  it('teaches in each view what belongs there and how it comes there, without filters', async () => {
     const { page, complaints } = await open('/', {}, empty);
-    await goToView(page, path);
     const main = page.getByRole('main');
-    await main.getByText(title).waitFor();
-    await main.getByRole('link', { name: way, exact: true }).waitFor();
-    await page.locator('.filters').waitFor({ state: 'detached' });
-    expect(await findUnreadable(page)).toEqual([]);
+    for (const [path, title, way] of [
+      ['/feeds', 'No feed has been sent yet', 'Send a feed'],
+      ['/feeds?status=failed', 'No feed has been sent yet', 'Send a feed'],
+      ['/catalog?q=tent', 'The catalog is empty', 'Send a feed'],
+      ['/orders?period=7', 'No order yet', 'Catalog'],
+      ['/sales', 'Nothing has been sold yet', 'Catalog'],
+    ] as const) {
+      await goToView(page, path);
+      await main.getByText(title).waitFor();
+      await main.getByRole('link', { name: way, exact: true }).waitFor();
+      await page.locator('.filters').waitFor({ state: 'detached' });
+      expect({ path, found: await findUnreadable(page) }).toEqual({ path, found: [] });
+    }
     expect(complaints).toEqual([]);
   });
 });

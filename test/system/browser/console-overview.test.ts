@@ -56,7 +56,8 @@ const isApi = (address: string) => !/^\/(console|assets)\b/.test(new URL(address
 
 describe('the overview', () => {
   it('shows every partner in need, worst first, with what, since when and the action, and the others as one line', async () => {
-    await open('/');
+    const first = await open('/');
+    await first.page.getByRole('link', { name: 'Rows skipped: 13' }).waitFor();
     const { page, requested, complaints } = await open('/');
     await page.getByRole('heading', { name: `Needs attention: ${sick.length} partners` }).waitFor();
     await page.getByText('The other partner is well.').waitFor();
@@ -124,6 +125,7 @@ describe('skipped rows', () => {
   it('are shown by partner and reason in words, filtered by partner and days, and lead to the issues', async () => {
     const { page, complaints } = await open('/feeds');
     await page.getByRole('navigation', { name: 'Views of the feeds' }).getByText('Skipped rows').click();
+    await page.getByRole('heading', { name: 'Skipped rows', level: 1 }).waitFor();
     const row = (text: string) => page.locator('tbody tr').filter({ hasText: text });
     await row('Rising').waitFor();
     expect(await page.locator('tbody').innerText()).not.toMatch(/[a-z]_[a-z]/);

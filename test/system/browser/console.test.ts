@@ -255,6 +255,8 @@ describe('the API key', () => {
 
     await enterKey(page, service.key!);
     await page.getByRole('heading', { name: 'Catalog' }).waitFor();
+    // The focus follows to the view, whose code is loaded after the key was accepted.
+    await page.waitForFunction("document.activeElement.textContent === 'Catalog'");
     expect(await page.evaluate('localStorage.length')).toBe(0);
     expect(await page.evaluate('document.cookie')).toBe('');
   });

@@ -36,9 +36,7 @@ export const useBestSellers = (filter: SalesFilter) =>
   useQuery({
     queryKey: ['sales-by-product', filter],
     queryFn: () =>
-      bodyOf(
-        client.GET('/analytics/sales-by-product', { params: { query: { ...filter, limit: bestMax } } }),
-      ),
+      bodyOf(client.GET('/analytics/sales-by-product', { params: { query: { ...filter, limit: bestMax } } })),
     placeholderData: keepPreviousData,
   });
 

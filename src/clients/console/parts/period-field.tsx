@@ -44,12 +44,7 @@ export function PeriodField({ usual }: { usual: PeriodName | '' }) {
             value={read('from')}
             onChange={(from) => write({ from })}
           />
-          <Field
-            label={texts.period.last}
-            type="date"
-            value={read('to')}
-            onChange={(to) => write({ to })}
-          />
+          <Field label={texts.period.last} type="date" value={read('to')} onChange={(to) => write({ to })} />
         </>
       )}
     </>

@@ -103,7 +103,9 @@ async function fetchSales(weeks: Weeks): Promise<Sales | null> {
   const [order] = (await bodyOf(client.GET('/orders', { params: { query: { limit: 1 } } }))).items;
   if (!order) return null;
   const { currency } = order;
-  const [before, last] = await Promise.all([weeks.before, weeks.last].map((days) => sumSales(currency, days)));
+  const [before, last] = await Promise.all(
+    [weeks.before, weeks.last].map((days) => sumSales(currency, days)),
+  );
   return { currency, before: before!, last: last! };
 }
 
