@@ -27,12 +27,12 @@ export function renderLanding(styles: string, command: OfferedCommand): string {
         </p>
         <p class="muted">You sign in with a key. You get it from the operator, the team that runs this catalog and invited you.</p>
       </header>
-      <ol class="steps">
+      <ol class="landing-steps">
 ${steps.map(renderStep).join('\n')}
       </ol>
       <section class="card">
         <h2>Good to know</h2>
-        <dl class="answers">
+        <dl class="landing-answers">
 ${answers.map(([question, answer]) => `          <div><dt>${question}</dt><dd>${answer}</dd></div>`).join('\n')}
         </dl>
       </section>

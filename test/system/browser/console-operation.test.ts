@@ -183,6 +183,7 @@ describe('webhooks', () => {
     receiver.answer = () => ({ status: 410 });
     await button('Send a test').click();
     await page.getByText('The receiver refused the test message (HTTP 410).').waitFor();
+    expect(await findUnreadable(page)).toEqual([]);
 
     await button('Pause').click();
     await dialog.getByLabel('Pause for').selectOption('4 hours');
