@@ -32,7 +32,7 @@ describe('the console with the key of a partner', () => {
     await page.getByRole('link', { name: 'Bound' }).waitFor();
     expect(await page.locator('tbody tr').count()).toBe(1);
 
-    await page.getByRole('link', { name: 'Send a feed' }).click();
+    await page.getByRole('main').getByRole('link', { name: 'Send a feed' }).click();
     const field = page.getByLabel('Partner', { exact: true });
     await page.waitForFunction(`document.querySelector('.field input').value === 'Bound'`);
     expect(await field.inputValue()).toBe('Bound');
