@@ -34,7 +34,7 @@ describe('the console with the key of a partner', () => {
 
     await page.getByRole('main').getByRole('link', { name: 'Send a feed' }).click();
     const field = page.getByLabel('Partner', { exact: true });
-    await page.waitForFunction(`document.querySelector('.field input').value === 'Bound'`);
+    await page.locator('.field input[value=Bound]').waitFor();
     expect(await field.inputValue()).toBe('Bound');
   });
 

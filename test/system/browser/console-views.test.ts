@@ -76,7 +76,7 @@ const views = (): [path: string, shown: string][] => [
   ['/partners/Views/formats/joined', 'details'],
   ['/catalog', '.facet'],
   ['/catalog?q=tent&partner=Views', 'tbody tr'],
-  [`/products/${productId}`, 'tbody tr'],
+  [`/products/${productId}`, 'tbody tr:visible'],
   ['/orders', 'tbody tr'],
   ['/sales', '.bars li'],
   ['/webhooks', '.empty'],

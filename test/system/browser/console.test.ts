@@ -256,7 +256,7 @@ describe('the API key', () => {
     await enterKey(page, service.key!);
     await page.getByRole('heading', { name: 'Catalog' }).waitFor();
     // The focus follows to the view, whose code is loaded after the key was accepted.
-    await page.waitForFunction("document.activeElement.textContent === 'Catalog'");
+    await page.locator('h1:focus', { hasText: 'Catalog' }).waitFor();
     expect(await page.evaluate('localStorage.length')).toBe(0);
     expect(await page.evaluate('document.cookie')).toBe('');
   });
