@@ -22,28 +22,27 @@ export async function up(db: Knex): Promise<void> {
         total_sales numeric not null,
         primary key (partner_name, product_id, currency)
       ) with (fillfactor = 70);
-      create index if not exists sales_by_product_highest on sales_by_product (total_sales);
 
+      -- A range of months is a range of the key.
       create table if not exists sales_by_product_and_month (
-        partner_name text collate "C" not null,
-        product_id bigint not null,
-        currency text collate "C" not null,
         -- The first day, of UTC.
         sales_month date not null,
-        units_sold bigint not null,
-        total_sales numeric not null,
-        primary key (partner_name, product_id, currency, sales_month)
-      ) with (fillfactor = 90);
-      create index if not exists sales_by_product_and_month_highest on sales_by_product_and_month (sales_month, total_sales);
-
-      create table if not exists sales_by_product_and_day (
         partner_name text collate "C" not null,
         product_id bigint not null,
         currency text collate "C" not null,
-        sales_day date not null,
         units_sold bigint not null,
         total_sales numeric not null,
-        primary key (partner_name, product_id, currency, sales_day)
+        primary key (sales_month, partner_name, product_id, currency)
+      ) with (fillfactor = 90);
+
+      create table if not exists sales_by_product_and_day (
+        sales_day date not null,
+        partner_name text collate "C" not null,
+        product_id bigint not null,
+        currency text collate "C" not null,
+        units_sold bigint not null,
+        total_sales numeric not null,
+        primary key (sales_day, partner_name, product_id, currency)
       ) with (fillfactor = 90);
     `,
   );

@@ -108,3 +108,8 @@ export async function beginTransaction(
     throw error;
   }
 }
+
+/** Plans the statements of the transaction for few rows: parallel workers and JIT cost more than they save. */
+export async function expectFewRows(trx: Knex.Transaction): Promise<void> {
+  await queryRows(trx, raw('set local max_parallel_workers_per_gather = 0; set local jit = off'));
+}

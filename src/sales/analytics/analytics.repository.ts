@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { queryRows } from '../../base/db/database';
 import { allOf, raw, sql, type Sql } from '../../base/db/sql';
+import { expectFewRows } from '../../base/db/transaction';
 import { dayIn } from '../day-range';
 import {
   isCountedDay,
@@ -95,11 +96,6 @@ function salesOfDays(filter: SalesFilter): Source {
 export const roundedAmount = (sum: string): Sql => raw(`cast(round(${sum}, 2) as text)`);
 
 const unitsSold = raw('cast(sum(units_sold) as bigint) as units_sold');
-
-/** Plans the statements of the transaction for few rows: parallel workers and JIT cost more than they save. */
-export async function expectFewRows(trx: Knex.Transaction): Promise<void> {
-  await queryRows(trx, raw('set local max_parallel_workers_per_gather = 0; set local jit = off'));
-}
 
 /** Runs a statement over `salesFrom`. Reads the watermark first, as values that the planner can use. */
 async function selectSales<Row>(

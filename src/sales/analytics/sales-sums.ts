@@ -9,8 +9,8 @@ export const sumKeys = {
   sales_by_day: ['sales_day', 'currency'],
   sales_by_partner_and_day: ['partner_name', 'sales_day', 'currency'],
   sales_by_product: ['partner_name', 'product_id', 'currency'],
-  sales_by_product_and_month: ['partner_name', 'product_id', 'currency', 'sales_month'],
-  sales_by_product_and_day: ['partner_name', 'product_id', 'currency', 'sales_day'],
+  sales_by_product_and_month: ['sales_month', 'partner_name', 'product_id', 'currency'],
+  sales_by_product_and_day: ['sales_day', 'partner_name', 'product_id', 'currency'],
 } as const;
 
 export type SumsTable = keyof typeof sumKeys;

@@ -40,6 +40,8 @@ it('finds nothing in consistent data', async () => {
 /** Assigns the transaction a change number so much greater than the last one. */
 const changeAfter = (more: number) =>
   `select set_config('partner_catalog.change', cast(max(run_id) + ${more} as text), true) from catalog_versions`;
+/** Else a change of a run also changes its job. */
+const withoutTriggers = 'set local session_replication_role = replica';
 /** Turns versions that have ended back into manual changes. */
 const resetPending = 'update product_versions set until_run_id = 9223372036854775807';
 
@@ -98,8 +100,8 @@ describe('finds', () => {
       ['sales_by_day', 'a day', "('2026-01-01', 'USD', 1, 1)"],
       ['sales_by_partner_and_day', 'a partner and a day', "('Acme', '2026-01-01', 'USD', 1, 1)"],
       ['sales_by_product', 'a product', "('Acme', 1, 'USD', 1, 1)"],
-      ['sales_by_product_and_month', 'a product and a month', "('Acme', 1, 'USD', '2026-01-01', 1, 1)"],
-      ['sales_by_product_and_day', 'a product and a day', "('Acme', 1, 'USD', '2026-01-01', 1, 1)"],
+      ['sales_by_product_and_month', 'a product and a month', "('2026-01-01', 'Acme', 1, 'USD', 1, 1)"],
+      ['sales_by_product_and_day', 'a product and a day', "('2026-01-01', 'Acme', 1, 'USD', 1, 1)"],
     ].map(([table, what, row]): [string, RegExp, string[]] => [
       `a sum in ${table} without orders`,
       RegExp(`^a sum of ${what} that is not`),
@@ -175,11 +177,15 @@ describe('finds', () => {
       /^a run that has counted other changes/,
       [changeAfter(0), 'update products set price = 6 where product_id = 1'],
     ],
-    ['a run that is not in the list', /^a job whose last run is another/, ['delete from runs']],
+    [
+      'a run that is not in the list',
+      /^a job whose last run is another/,
+      [withoutTriggers, 'delete from runs'],
+    ],
     [
       'a run without an end',
       /^a run that is stuck/,
-      ["update runs set status = 'running', finished_at = null"],
+      [withoutTriggers, "update runs set status = 'running', finished_at = null"],
     ],
     [
       'a feed whose object is another',
