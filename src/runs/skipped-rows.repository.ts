@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import { queryRows } from '../base/db/database';
 import { raw, sql, type Sql } from '../base/db/sql';
+import { expectFewRows } from '../base/db/transaction';
 import type { PartnerScope } from '../base/caller';
 import { repeatedReason } from '../base/errors';
 import { revertedBySql } from '../catalog/changes/reverted-by';
@@ -64,6 +65,7 @@ export async function countSkippedRows(
   trx: Knex.Transaction,
   filter: SkippedRowsFilter,
 ): Promise<SkippedRowsFigures> {
+  await expectFewRows(trx);
   const [figures] = await queryRows<SkippedRowsFigures>(
     trx,
     sql`with loaded as materialized (${loadedSql(filter)})
