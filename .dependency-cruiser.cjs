@@ -21,7 +21,7 @@ const folders = {
       rows: ['.', 'read'],
       detect: ['.', 'read', 'rows'],
       write: ['.', 'read'],
-      check: ['.', 'read', 'rows', 'detect'],
+      check: ['.', 'read', 'rows', 'detect', 'write'],
     },
   },
   http: {

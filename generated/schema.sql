@@ -1,4 +1,4 @@
--- Made from migrations/ (a60dd79cf516177f) by "make generate". Do not edit.
+-- Made from migrations/ (b852a73d26c9cb50) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -355,28 +355,26 @@ create table sales_by_product (
   total_sales numeric not null,
   constraint sales_by_product_pkey PRIMARY KEY (partner_name, product_id, currency)
 );
-CREATE INDEX sales_by_product_highest ON public.sales_by_product USING btree (total_sales);
 
 create table sales_by_product_and_day (
+  sales_day date not null,
   partner_name text collate "C" not null,
   product_id bigint not null,
   currency text collate "C" not null,
-  sales_day date not null,
   units_sold bigint not null,
   total_sales numeric not null,
-  constraint sales_by_product_and_day_pkey PRIMARY KEY (partner_name, product_id, currency, sales_day)
+  constraint sales_by_product_and_day_pkey PRIMARY KEY (sales_day, partner_name, product_id, currency)
 );
 
 create table sales_by_product_and_month (
+  sales_month date not null,
   partner_name text collate "C" not null,
   product_id bigint not null,
   currency text collate "C" not null,
-  sales_month date not null,
   units_sold bigint not null,
   total_sales numeric not null,
-  constraint sales_by_product_and_month_pkey PRIMARY KEY (partner_name, product_id, currency, sales_month)
+  constraint sales_by_product_and_month_pkey PRIMARY KEY (sales_month, partner_name, product_id, currency)
 );
-CREATE INDEX sales_by_product_and_month_highest ON public.sales_by_product_and_month USING btree (sales_month, total_sales);
 
 create table sales_changes (
   partner_name text collate "C",

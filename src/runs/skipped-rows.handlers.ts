@@ -1,3 +1,4 @@
+import { rangeFaults } from '../base/db/day-range';
 import type { Reads } from '../base/db/reads';
 import { inSnapshot } from '../base/db/transaction';
 import { formatId } from '../base/ids';
@@ -10,6 +11,7 @@ import { countSkippedRows } from './skipped-rows.repository';
 export function skippedRowsOperations(reads: Reads): OperationsOf<'getSkippedRows'> {
   return {
     getSkippedRows: {
+      rule: rangeFaults,
       async handle({ query, headers, caller, reply }) {
         const { from, to } = periodOf(query, new Date());
         const figures = await reads(ageSecondsMaxOf(headers), (db) =>

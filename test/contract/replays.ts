@@ -724,7 +724,9 @@ export const replays: Record<string, Replay> = {
   'getRevenueShare 200 example': ({ api }) => api.get('/analytics/revenue-share'),
   'getRevenueShare 422 example': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
   'getSkippedRows 200 example': ({ api }) => api.get('/analytics/skipped-rows'),
-  'getSkippedRows 422 invalid_date': ({ api }) => api.get('/analytics/skipped-rows?from=2026-02-30'),
+  'getSkippedRows 422 not_a_date': ({ api }) => api.get('/analytics/skipped-rows?from=2026-02-30'),
+  'getSkippedRows 422 reversed_range': ({ api }) =>
+    api.get('/analytics/skipped-rows?from=2026-03-01&to=2026-03-01'),
   'getRevenueShare 422 invalid_currency': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
   'getRevenueShare 422 not_a_date': ({ api }) => api.get('/analytics/revenue-share?from=2026-02-30'),
   'getRevenueShare 422 reversed_range': ({ api }) =>

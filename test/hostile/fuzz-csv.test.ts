@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import type { ExtractedRecord } from '../../src/feed-format/read/extract';
-import type { FeedHeader } from '../../src/feed-format/read/header';
+import type { FeedHeader } from '../../src/feed-format/read/header-columns';
 import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
 import { UnclosedQuote } from '../../src/feed-format/read/scan-record';
 import { trimText } from '../../src/feed-format/text';

@@ -8,7 +8,8 @@ import { FileDecoder, UndecodableText } from '../../src/feed-format/read/decode-
 import { canEncode, encodeText } from '../../src/feed-format/write/encode-text';
 import { findBuiltInFormat } from '../../src/feed-format/built-in-formats';
 import { RecordExtractor, type ExtractedRecord } from '../../src/feed-format/read/extract';
-import { readHeader, type FeedHeader } from '../../src/feed-format/read/header';
+import { readHeader } from '../../src/feed-format/read/header';
+import type { FeedHeader } from '../../src/feed-format/read/header-columns';
 import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
 import { UnclosedQuote } from '../../src/feed-format/read/scan-record';
 import { MalformedGzip, unpack } from '../../src/feed-format/read/unpack';

@@ -42,7 +42,7 @@ function textOf(feedRows: Feed, isBackwards: boolean): string {
 
 /** Reads a price in ten thousandths. */
 function units(price: string): bigint {
-  const [whole, fraction = ''] = price.split('.');
+  const [whole = '', fraction = ''] = price.split('.');
   return BigInt(whole + fraction.padEnd(4, '0'));
 }
 

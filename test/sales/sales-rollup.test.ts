@@ -4,7 +4,7 @@ import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
 import { getWatermark, linesAfterWatermark } from '../../src/sales/analytics/sales-watermark';
 import { queryRows, type Database } from '../../src/base/db/database';
 import { sql } from '../../src/base/db/sql';
-import type { DayRange } from '../../src/sales/day-range';
+import type { DayRange } from '../../src/base/db/day-range';
 import { inSnapshot } from '../../src/base/db/transaction';
 import { casesFor } from '../support/fuzz';
 import { createTestDatabase } from '../support/databases';

@@ -2,7 +2,8 @@ import { strictFormat } from '../../src/feed-format/built-in-formats';
 import type { LoadMode } from '../../src/feed-format/load-options';
 import { FileDecoder, UndecodableText } from '../../src/feed-format/read/decode-text';
 import { RecordExtractor, type ExtractedRecord, type RecordPlace } from '../../src/feed-format/read/extract';
-import { readHeader, type NamedHeader } from '../../src/feed-format/read/header';
+import { readHeader } from '../../src/feed-format/read/header';
+import type { NamedHeader } from '../../src/feed-format/read/header-columns';
 
 /** Reads the header of a file without a format. */
 export function readStrictHeader(file: string | Buffer, mode?: LoadMode): NamedHeader | { problem: string } {

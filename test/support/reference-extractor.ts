@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { CsvError, parse } from 'csv-parse';
 import type { Delimiter } from '../../src/feed-format/delimiter';
 import type { FeedRecord, RecordPlace } from '../../src/feed-format/read/extract';
-import type { FeedHeader } from '../../src/feed-format/read/header';
+import type { FeedHeader } from '../../src/feed-format/read/header-columns';
 import { isBlankRecord, recordOptions } from '../../src/feed-format/read/header-names';
 import { UnclosedQuote } from '../../src/feed-format/read/scan-record';
 import { trimText } from '../../src/feed-format/text';

@@ -8,7 +8,7 @@ import {
 import type { SalesFilter } from '../../src/sales/analytics/sales-filter';
 import { salesByProduct } from '../../src/sales/analytics/product-sales.repository';
 import { sumKeys } from '../../src/sales/analytics/sales-sums';
-import type { DayRange } from '../../src/sales/day-range';
+import type { DayRange } from '../../src/base/db/day-range';
 import { rollUpSales } from '../../src/sales/analytics/sales-rollup';
 import type { Database } from '../../src/base/db/database';
 import { inSnapshot } from '../../src/base/db/transaction';

@@ -1,6 +1,6 @@
 import type { LoadMode } from '../load-options';
 import type { RecordPlace } from '../read/extract';
-import type { FeedHeader } from '../read/header';
+import type { FeedHeader } from '../read/header-columns';
 import { issuesKept, RowIssueLog, type RowIssue } from '../rows/row-issues';
 import { keptValue, type LoadableValues, type RowOutcome } from '../rows/transform';
 import { LastRows } from './last-rows';

@@ -2,7 +2,7 @@ import { formatId } from '../../base/ids';
 import { productColumns, type ProductColumn } from '../columns';
 import type { LoadMode } from '../load-options';
 import type { RecordPlace } from '../read/extract';
-import type { FeedHeader } from '../read/header';
+import type { FeedHeader } from '../read/header-columns';
 import { isAsSpecified } from '../format-definition';
 import { type FormatReading } from '../read/format-reading';
 import { hasOurNames } from '../read/resolve-format';

@@ -1,5 +1,5 @@
 import type { RecordPlace } from '../read/extract';
-import type { FeedHeader } from '../read/header';
+import type { FeedHeader } from '../read/header-columns';
 import { issueFirstRows, issuesKept, type RowIssue, type RowIssueLog } from '../rows/row-issues';
 import { ownText } from '../text';
 import type { SkuRow } from './last-rows';

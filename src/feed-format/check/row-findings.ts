@@ -1,6 +1,6 @@
 import type { LoadMode } from '../load-options';
 import type { RecordPlace } from '../read/extract';
-import type { FeedHeader } from '../read/header';
+import type { FeedHeader } from '../read/header-columns';
 import type { RowIssueLog } from '../rows/row-issues';
 import { hasOwnValue, type RowOutcome } from '../rows/transform';
 import { headerIssues, moneyIssues, type HeaderIssueOptions } from './header-issues';

@@ -1,7 +1,7 @@
 import { recordBytes } from '../columns';
 import { comparable, trimText } from '../text';
 import type { ByteWindow } from './byte-window';
-import type { FeedHeader } from './header';
+import type { FeedHeader } from './header-columns';
 import { isBlankRecord } from './header-names';
 import { shiftedOffsets, sourceEndOf, type TextOffsets } from './line-offsets';
 import { lineEndLength, RecordScanner, UnclosedQuote } from './scan-record';

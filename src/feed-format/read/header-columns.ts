@@ -1,9 +1,28 @@
+import type { ProductColumn } from '../columns';
+import type { Delimiter } from '../delimiter';
 import type { ReadDefinition } from '../format-definition';
 import { codesPosition } from '../report-columns';
 import { comparable } from '../text';
 import { FormatReading } from './format-reading';
-import type { NamedHeader } from './header';
 import { resolveFormat, type ResolvedFormat } from './resolve-format';
+
+export interface FeedHeader {
+  delimiter: Delimiter;
+  fieldCount: number;
+  /** Positions of the product columns, from 0; of a join, the first cell. Missing columns are absent. */
+  positions: Partial<Record<ProductColumn, number>>;
+  /** Position of the codes, from 0, in a file of rejects; absent in any other file. */
+  codes?: number;
+  /** Whether the records end in a delimiter, which is no field. Always false in strict reading. */
+  endsWithDelimiter: boolean;
+  /** How the records are read. */
+  reading: FormatReading;
+}
+
+/** Header with its trimmed names: there may be hundreds of thousands, too many to keep during a run. */
+export interface NamedHeader extends FeedHeader {
+  names: string[];
+}
 
 /** Why a header cannot be read: the public text (specification, section 7) and its error code. */
 export interface HeaderProblem {

@@ -6,30 +6,12 @@ import { codesPosition } from '../report-columns';
 import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
 import { firstRecords, type TableRecord } from './first-records';
 import { FormatReading } from './format-reading';
-import { withColumns, type HeaderProblem } from './header-columns';
+import { withColumns, type HeaderProblem, type NamedHeader } from './header-columns';
 import { headersOf, needsFirst, resolveFormat, type Preamble } from './resolve-format';
 import { comparable } from '../text';
 import { headerNames, headerRowBytes } from './header-names';
 import { syntaxOf } from './record-syntax';
 import { lineEndLength } from './scan-record';
-
-export interface FeedHeader {
-  delimiter: Delimiter;
-  fieldCount: number;
-  /** Positions of the product columns, from 0; of a join, the first cell. Missing columns are absent. */
-  positions: Partial<Record<ProductColumn, number>>;
-  /** Position of the codes, from 0, in a file of rejects; absent in any other file. */
-  codes?: number;
-  /** Whether the records end in a delimiter, which is no field. Always false in strict reading. */
-  endsWithDelimiter: boolean;
-  /** How the records are read. */
-  reading: FormatReading;
-}
-
-/** Header with its trimmed names: there may be hundreds of thousands, too many to keep during a run. */
-export interface NamedHeader extends FeedHeader {
-  names: string[];
-}
 
 /**
  * Reads the header row of a feed, and finds its columns.

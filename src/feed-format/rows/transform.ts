@@ -4,7 +4,7 @@ import { canStandFor } from '../currency-signs';
 import { clean } from '../clean-cell';
 import { feedColumns, requiredIn, type ColumnFormat, type ProductColumn } from '../columns';
 import type { FeedRecord } from '../read/extract';
-import type { FeedHeader } from '../read/header';
+import type { FeedHeader } from '../read/header-columns';
 import type { ParsedPrice } from '../parse-price';
 import { priceMessage } from './price-message';
 import { suspicionOf } from './suspicious-sku';

@@ -9,7 +9,7 @@ import {
 import type { LoadMode } from '../../feed-format/load-options';
 import { detectMark } from '../../feed-format/read/byte-order-mark';
 import { decodeBeginning, encodingName } from '../../feed-format/read/decode-text';
-import type { NamedHeader } from '../../feed-format/read/header';
+import type { NamedHeader } from '../../feed-format/read/header-columns';
 import { MalformedGzip } from '../../feed-format/read/unpack';
 import { trimText } from '../../feed-format/text';
 import { emptyFile, invalidGzip, notCsv, ServiceError, wrongEncoding } from '../../base/errors';

@@ -11,7 +11,7 @@ import {
   type RowOutcome,
 } from '../../feed-format/rows/transform';
 import { productColumns } from '../../feed-format/columns';
-import type { NamedHeader } from '../../feed-format/read/header';
+import type { NamedHeader } from '../../feed-format/read/header-columns';
 import { UnclosedQuote } from '../../feed-format/read/scan-record';
 import type { LoadMode } from '../../feed-format/load-options';
 import { ConcurrencyLimit } from '../../base/concurrency/concurrency-limit';

@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../base/storage/object-store';
 import type { FeedRecord, RecordPlace } from '../../feed-format/read/extract';
 import { productColumns } from '../../feed-format/columns';
 import type { OpenFile } from '../../feed-format/read/open-file';
-import type { FeedHeader } from '../../feed-format/read/header';
+import type { FeedHeader } from '../../feed-format/read/header-columns';
 import { reportsMoney } from '../../feed-format/check/header-issues';
 import { findAtEnd, findInHeader, findInRow } from '../../feed-format/check/row-findings';
 import { findNewerLoadedFeed } from './newer-feed';

@@ -3,7 +3,7 @@ import { queryRows } from '../../base/db/database';
 import { raw, sql, type Sql } from '../../base/db/sql';
 import { copyRows, formatValue, formatValues, type CopyTarget, type RowSource } from './copy-rows';
 import { productColumns, type ProductColumn } from '../../feed-format/columns';
-import type { FeedHeader } from '../../feed-format/read/header';
+import type { FeedHeader } from '../../feed-format/read/header-columns';
 import type { LoadOptions } from '../../feed-format/load-options';
 import type { FeedToRun } from './raw-file';
 import type { RunStats } from './run-stats';

@@ -2,7 +2,7 @@ import { encode } from 'iconv-lite';
 import type { OpenFile } from '../../feed-format/read/open-file';
 import { markCharacter } from '../../feed-format/read/byte-order-mark';
 import type { FeedRecord } from '../../feed-format/read/extract';
-import type { FeedHeader } from '../../feed-format/read/header';
+import type { FeedHeader } from '../../feed-format/read/header-columns';
 import { recordText, type WrittenSyntax } from '../../feed-format/write/record-text';
 
 /*

@@ -6,7 +6,7 @@ import { ageSecondsMaxOf } from '../../http/reply/caching';
 import { defaulted, type OperationsOf } from '../../http/contract/contract';
 import type { Caller } from '../../base/caller';
 import { storedPartnerName } from '../../catalog/partners/stored-partner-name';
-import { rangeFaults, type DayRange } from '../day-range';
+import { rangeFaults, type DayRange } from '../../base/db/day-range';
 import { revenueShare, salesByPartner, salesOverTime } from './analytics.repository';
 import { nameProducts } from './product-names';
 import { salesByProduct } from './product-sales.repository';

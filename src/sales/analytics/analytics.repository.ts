@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { queryRows } from '../../base/db/database';
 import { allOf, raw, sql, type Sql } from '../../base/db/sql';
 import { expectFewRows } from '../../base/db/transaction';
-import { dayIn } from '../day-range';
+import { dayIn } from '../../base/db/day-range';
 import {
   isCountedDay,
   isCountedOrder,

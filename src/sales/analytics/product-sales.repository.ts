@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { queryRows } from '../../base/db/database';
 import { allOf, raw, sql, type Sql } from '../../base/db/sql';
 import { expectFewRows } from '../../base/db/transaction';
-import { dateOf } from '../day-range';
+import { dateOf } from '../../base/db/day-range';
 import { roundedAmount } from './analytics.repository';
 import {
   isCountedDay,

@@ -1,6 +1,6 @@
 import type { PartnerScope } from '../../base/caller';
 import { allOf, raw, sql, type Sql } from '../../base/db/sql';
-import { createdIn, dayIn, type DayRange } from '../day-range';
+import { createdIn, dayIn, type DayRange } from '../../base/db/day-range';
 
 /** The orders that count. */
 export interface SalesFilter extends DayRange {

@@ -7,7 +7,7 @@ import { defaulted, type OperationsOf } from '../../http/contract/contract';
 import { digestRequest, idempotencyKeyOf, replayedHeader } from '../../http/idempotency/idempotency.service';
 import { requirePartner, type PartnerScope } from '../../base/caller';
 import { toListBody } from '../../base/pagination';
-import { rangeFaults } from '../day-range';
+import { rangeFaults } from '../../base/db/day-range';
 import { orderBody } from './orders.body';
 import { getOrder, listOrders, orderExists } from './orders.repository';
 import { createKeyedOrderBatcher, createOrderBatcher } from './orders.service';

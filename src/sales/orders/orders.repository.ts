@@ -5,7 +5,7 @@ import { orderNotFound } from '../../base/errors';
 import { formatId, parseId } from '../../base/ids';
 import type { PartnerScope } from '../../base/caller';
 import { toPage, type Page } from '../../base/pagination';
-import { createdIn, type DayRange } from '../day-range';
+import { createdIn, type DayRange } from '../../base/db/day-range';
 import { itemsJsonSql, orderJsonSql } from './orders.body';
 
 /** An order as JSON, with its items in the order of the request. */

@@ -80,11 +80,11 @@ const simplest = (edit: RowEdit): RowEdit | undefined =>
   edit.isDropped || Object.keys(edit.cells).length > 0 ? edit : undefined;
 
 function changed(edits: RowEdits, step: MendStep, side: 'before' | 'after'): RowEdits {
-  const next = { ...edits };
+  const next = new Map(Object.entries(edits));
   for (const row of step) {
     const edit = row[side];
-    if (edit) next[row.line] = edit;
-    else delete next[row.line];
+    if (edit) next.set(row.line, edit);
+    else next.delete(row.line);
   }
-  return next;
+  return Object.fromEntries(next);
 }

@@ -64,7 +64,7 @@ export function useReadingChoice({ draft, inspection, proposal }: CheckedFile) {
     outcome: isComplete ? read.data : undefined,
     readError: read.error,
     sent: { mode, format: isNew ? name : sentFormat(reading), definition: isNew ? definition : undefined },
-    chooseReading(changed: string) {
+    chooseReading: (changed: string) => {
       setReading(changed);
       setEdited(null);
       setName(undefined);

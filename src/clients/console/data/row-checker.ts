@@ -1,7 +1,7 @@
 import type { ReadDefinition } from '../../../feed-format/format-definition';
 import { rowIssue } from '../../../feed-format/rows/row-issues';
 import { faultyCells, cellsOfColumns, type CellsOfColumns } from '../../../feed-format/write/faulty-cells';
-import { issuesOfRow, mendedReading, type MendedReading } from '../../../feed-format/write/mended-row';
+import { issuesOfRow, mendedReading, type MendedReading } from '../../../feed-format/check/mended-row';
 import type { RejectsHead } from '../../../feed-format/write/mended-feed';
 import { isWritable } from '../../../feed-format/write/record-text';
 import type { RowIssueCode } from '../../../feed-format/issue-codes';

@@ -48,7 +48,7 @@ export function useStoreFile(draft: Draft, { sent, name, definition, isNew }: Re
     /** The stored definition to ask about. */
     replaced,
     keep: () => setReplaced(undefined),
-    replace() {
+    replace: () => {
       if (replaced) setConfirmed({ name, stored: replaced });
       setReplaced(undefined);
       upload.mutate(sent);

@@ -1,8 +1,8 @@
-import type { Schemas } from '../api';
+import type { components } from '../../../../generated/openapi';
 import { count, plural } from '../locale';
 import { productsOf } from './nouns';
 
-type AttentionReason = Schemas['KnownAttentionReason'];
+type AttentionReason = components['schemas']['KnownAttentionReason'];
 
 export const partnersTexts = {
   home: {

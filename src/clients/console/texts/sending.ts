@@ -1,11 +1,11 @@
-import type { Schemas } from '../api';
+import type { components } from '../../../../generated/openapi';
 import { count, plural } from '../locale';
 import { columnsOf, productsOf, rowsOf } from './nouns';
 
 const excelCsv =
   'In Excel, choose File > Save As, and the type “CSV UTF-8 (Comma delimited)”. Then choose the saved file here.';
 
-type Conditions = Schemas['QuantityCondition'][];
+type Conditions = components['schemas']['QuantityCondition'][];
 
 const unlessText = (conditions: Conditions) => {
   const parts = conditions.map(

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { activeCurrencies } from '../../../feed-format/currency';
-import type { FeedHeader } from '../../../feed-format/read/header';
+import type { FeedHeader } from '../../../feed-format/read/header-columns';
 import { defaultLoadOptions, type LoadOptions } from '../../../feed-format/load-options';
 
 /** Length of a digest: among a billion records, the chance of a collision is 1 in 10^11. */

@@ -5,7 +5,7 @@ import { sql } from '../../../base/db/sql';
 import { to as copyTo } from 'pg-copy-streams';
 import { BlockBudget, RecordDigests, type DigestBlock } from './record-digests';
 import { digestBytes, digestContext, rulesVersion, type DigestOptions } from './digest-context';
-import type { FeedHeader } from '../../../feed-format/read/header';
+import type { FeedHeader } from '../../../feed-format/read/header-columns';
 
 /**
  * Memory budget of the digests of all runs and plans of the ETL thread, in blocks of 8,192: enough for a partner of 1.6

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { activeCurrencies } from '../../../../src/feed-format/currency';
 import { defaultLoadOptions } from '../../../../src/feed-format/load-options';
 import { digestBytes, digestContext, rulesVersion } from '../../../../src/runs/etl/unchanged/digest-context';
-import type { FeedHeader } from '../../../../src/feed-format/read/header';
+import type { FeedHeader } from '../../../../src/feed-format/read/header-columns';
 import { strictHeader } from '../../../support/read-strictly';
 import { PartnerDigests } from '../../../../src/runs/etl/unchanged/partner-digests';
 import {

@@ -7,7 +7,7 @@ import { readHeader } from '../../../../src/feed-format/read/header';
 import type { RowIssue } from '../../../../src/feed-format/rows/row-issues';
 import { transformRecord } from '../../../../src/feed-format/rows/transform';
 import { mendedFile } from '../../../../src/feed-format/write/mended-feed';
-import { issuesOfRow, mendedReading } from '../../../../src/feed-format/write/mended-row';
+import { issuesOfRow, mendedReading } from '../../../../src/feed-format/check/mended-row';
 import { casesFor } from '../../../support/fuzz';
 
 const names = ['_line', '_codes', '_messages', 'sku', 'Product_Name', 'size', 'price', 'currency'];
@@ -43,7 +43,7 @@ async function issuesOfRun(cells: string[], definition: ReadDefinition) {
   return null;
 }
 
-const withoutPlace = ({ line, lastLine, row, ...issue }: RowIssue) => issue;
+const withoutPlace = ({ line: _line, lastLine: _lastLine, row: _row, ...issue }: RowIssue) => issue;
 
 describe('issuesOfRow', () => {
   it.each(Object.keys(formats))(

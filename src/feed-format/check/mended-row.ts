@@ -1,12 +1,12 @@
 import type { ReadDefinition } from '../format-definition';
 import type { LoadMode } from '../load-options';
 import type { FeedRecord } from '../read/extract';
-import type { FeedHeader } from '../read/header';
+import type { FeedHeader } from '../read/header-columns';
 import { withColumns } from '../read/header-columns';
 import type { RowIssue } from '../rows/row-issues';
 import { transformRecord } from '../rows/transform';
 import { trimText } from '../text';
-import { loadedCells, type RejectsHead } from './mended-feed';
+import { loadedCells, type RejectsHead } from '../write/mended-feed';
 
 /** How a run reads the corrected rows of a file of rejects. */
 export interface MendedReading {

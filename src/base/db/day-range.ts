@@ -1,5 +1,5 @@
-import type { ShapeError } from '../base/errors';
-import { allOf, sql, type Sql } from '../base/db/sql';
+import type { ShapeError } from '../errors';
+import { allOf, sql, type Sql } from './sql';
 
 /** A range of UTC days, YYYY-MM-DD: `from` is inclusive, `to` exclusive. An absent end is open. */
 export interface DayRange {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { rangeFaults } from '../../../src/sales/day-range';
+import { rangeFaults } from '../../../../src/base/db/day-range';
 
 const dayArbitrary = fc
   .date({ min: new Date('0001-01-01'), max: new Date('9999-12-31'), noInvalidDate: true })
