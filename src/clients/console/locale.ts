@@ -78,7 +78,7 @@ const pluralRules = new Intl.PluralRules('en');
 const lists = new Intl.ListFormat('en');
 
 /** Formats values as a list of the language of the texts: “3, 4, and 9”. */
-export const list = (values: (string | number)[]) => lists.format(values.map(String));
+export const listed = (values: (string | number)[]) => lists.format(values.map(String));
 
 /** Returns the text for a count, by the rules of the language of the texts. */
 export const plural = (value: number, { one, other }: Record<'one' | 'other', string>): string =>

@@ -2,7 +2,7 @@ import type { ReadDefinition } from '../format-definition';
 import type { LoadMode } from '../load-options';
 import type { FeedRecord } from '../read/extract';
 import type { FeedHeader } from '../read/header-columns';
-import { withColumns } from '../read/header-columns';
+import { findHeaderColumns } from '../read/header-columns';
 import type { RowIssue } from '../rows/row-issues';
 import { transformRecord } from '../rows/transform';
 import { trimText } from '../text';
@@ -23,7 +23,7 @@ export function mendedReading(
   definition: ReadDefinition,
   mode: LoadMode,
 ): MendedReading | undefined {
-  const header = withColumns(names.map(trimText), definition, {
+  const header = findHeaderColumns(names.map(trimText), definition, {
     delimiter,
     preamble: { lines: 0, bytes: 0 },
   });

@@ -34,7 +34,7 @@ export interface HeaderProblem {
  * Finds the columns of a definition among the names of a header row.
  * @param names - trimmed
  */
-export function withColumns(
+export function findHeaderColumns(
   names: string[],
   definition: ReadDefinition,
   place: Pick<ResolvedFormat, 'delimiter' | 'preamble'>,

@@ -6,7 +6,7 @@ import { codesPosition } from '../report-columns';
 import { delimiterLineMax, findDelimiterLine } from './delimiter-line';
 import { firstRecords, type TableRecord } from './first-records';
 import { FormatReading } from './format-reading';
-import { withColumns, type HeaderProblem, type NamedHeader } from './header-columns';
+import { findHeaderColumns, type HeaderProblem, type NamedHeader } from './header-columns';
 import { headersOf, needsFirst, resolveFormat, type Preamble } from './resolve-format';
 import { comparable } from '../text';
 import { headerNames, headerRowBytes } from './header-names';
@@ -55,7 +55,7 @@ export function readHeader(
     const problem = `Invalid CSV file: Missing required CSV headers: ${missing}`;
     return { problem, code: 'missing_columns' };
   }
-  const header = withColumns(found.names, definition, { delimiter: found.delimiter, preamble });
+  const header = findHeaderColumns(found.names, definition, { delimiter: found.delimiter, preamble });
   if ('problem' in header || isStrict) return header;
   const rows = firstRecordsOf(rest, found.delimiter, definition).slice(1);
   return { ...header, endsWithDelimiter: endWithDelimiter(rows, header.fieldCount) };

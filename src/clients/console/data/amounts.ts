@@ -8,7 +8,7 @@ export function sumOf(amounts: readonly string[]): string {
 }
 
 /** Returns the part of a whole, from 0 to 1. */
-export const shareOf = (part: string, whole: string) =>
+export const shareOfTotal = (part: string, whole: string) =>
   Number(whole) > 0 ? Number(part) / Number(whole) : 0;
 
 /** Returns the change in percent; undefined without an earlier amount. */

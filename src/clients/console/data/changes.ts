@@ -1,14 +1,14 @@
 import type { Schemas } from '../api';
 
 export type Change = Schemas['PlannedItem'] | Schemas['ProductChange'];
-export type ChangeAction = Schemas['ChangeAction'];
+export type ShownAction = Schemas['ChangeAction'];
 
 /** Kinds of changes, in the order of their tabs. */
-export const changeActions = ['update', 'insert', 'withdraw', 'restore'] as const satisfies ChangeAction[];
+export const changeActions = ['update', 'insert', 'withdraw', 'restore'] as const satisfies ShownAction[];
 
 /** What a list of changes shows. */
 export interface ChangeView {
-  action: ChangeAction | undefined;
+  action: ShownAction | undefined;
   /** Undefined: the usual order of the service. */
   sort: Schemas['ChangeOrder'] | undefined;
 }
@@ -34,7 +34,7 @@ export function countChanges({ inserted, updated, withdrawn, restored }: Schemas
 type Field = Schemas['ColumnName'];
 
 /** The change of a field, or undefined. */
-export const changeOf = ({ changes }: Change, field: Field) =>
+export const changeOfField = ({ changes }: Change, field: Field) =>
   changes.find((change) => change.field === field);
 
 /** Fields with a column of their own. The name of a new product is in the column of the product, the currency in that of the price. */
@@ -42,8 +42,8 @@ const shownFields = ['brand', 'category', 'price', 'availability', 'description'
 
 /** Returns the fields that a list of changes needs columns for. */
 export function fieldsOf(items: Change[]): Field[] {
-  const has = (field: Field) => items.some((item) => changeOf(item, field));
+  const has = (field: Field) => items.some((item) => changeOfField(item, field));
   const fields: Field[] = shownFields.filter((field) => has(field) || (field === 'price' && has('currency')));
-  const isRenamed = items.some((item) => item.action !== 'insert' && changeOf(item, 'product_name'));
+  const isRenamed = items.some((item) => item.action !== 'insert' && changeOfField(item, 'product_name'));
   return isRenamed ? ['product_name', ...fields] : fields;
 }

@@ -18,14 +18,14 @@ import {
 import { requestInspection } from './upload';
 
 /** A chosen file, its inspection without a format, and the proposed reading. */
-export interface CheckedFile {
+export interface FileToRead {
   draft: Draft;
   inspection: Schemas['FeedInspection'];
   proposal: Proposal;
 }
 
 /** The choices about how a file is read and loaded, first as proposed, and what follows from them. */
-export function useReadingChoice({ draft, inspection, proposal }: CheckedFile) {
+export function useReadingChoice({ draft, inspection, proposal }: FileToRead) {
   const [reading, setReading] = useState(proposal.reading);
   const [edited, setEdited] = useState<Definition | null>(null);
   const [answers, setAnswers] = useState<Answers>(new Map());

@@ -4,13 +4,13 @@ import { bodyOf, client } from '../api';
 import { byFrequency } from './amounts';
 import type { Period } from './period';
 
-export interface SalesFilter extends Period {
+export interface SalesQuestion extends Period {
   currency: string;
   partner_name?: string;
 }
 
 /** Asks for the sales of each day or month; undefined: for nothing. */
-export const useSalesOverTime = (filter: SalesFilter | undefined, grain: Schemas['Grain']) =>
+export const useSalesOverTime = (filter: SalesQuestion | undefined, grain: Schemas['Grain']) =>
   useQuery({
     queryKey: ['sales-over-time', filter, grain],
     queryFn: () =>
@@ -20,7 +20,7 @@ export const useSalesOverTime = (filter: SalesFilter | undefined, grain: Schemas
   });
 
 /** Asks for the sales of all partners. */
-export const useSalesByPartner = ({ currency, from, to }: SalesFilter) => {
+export const useSalesByPartner = ({ currency, from, to }: SalesQuestion) => {
   const query = { currency, from, to };
   return useQuery({
     queryKey: ['sales-by-partner', query],
@@ -32,7 +32,7 @@ export const useSalesByPartner = ({ currency, from, to }: SalesFilter) => {
 const bestMax = 20;
 
 /** Asks for the products with the highest sales. */
-export const useBestSellers = (filter: SalesFilter) =>
+export const useBestSellers = (filter: SalesQuestion) =>
   useQuery({
     queryKey: ['sales-by-product', filter],
     queryFn: () =>

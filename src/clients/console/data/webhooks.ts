@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { bodyOf, client, type Schemas } from '../api';
-import { inDays, type Period } from './periods';
+import { inDays, type ReplayPeriod } from './periods';
 import { allItems, usePages } from './queries';
 
 export type Webhook = Schemas['Webhook'];
@@ -42,7 +42,7 @@ export interface WebhookPath {
 }
 
 /** Returns how the API addresses the webhook; undefined for one of the operator, which has no name. */
-export const pathOf = ({ partner_name, webhook_name }: Webhook): WebhookPath | undefined =>
+export const pathOfWebhook = ({ partner_name, webhook_name }: Webhook): WebhookPath | undefined =>
   partner_name !== null && webhook_name !== null ? { partner_name, webhook_name } : undefined;
 
 export const usePing = (path: WebhookPath) =>
@@ -69,7 +69,7 @@ export function usePause(path: WebhookPath) {
 }
 
 export interface ReplayRequest {
-  period: Period;
+  period: ReplayPeriod;
   includesDelivered: boolean;
 }
 

@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
-import { Table, type Column } from './table';
+import { DataTable, type TableColumn } from './table';
 import { Time } from './time';
 import { Value, visible } from './value';
 
@@ -53,7 +53,7 @@ export function AttentionTable({ partners, isOfPartner = false }: Options) {
   const lines = partners.flatMap(({ partner_name, attention }) =>
     attention.map((each): Line => ({ partner: partner_name, attention: each })),
   );
-  const name: Column<Line> = {
+  const name: TableColumn<Line> = {
     title: texts.partners.name,
     kind: 'name',
     cell: ({ partner }) => (
@@ -62,13 +62,13 @@ export function AttentionTable({ partners, isOfPartner = false }: Options) {
       </Link>
     ),
   };
-  const reason: Column<Line> = {
+  const reason: TableColumn<Line> = {
     title: what,
     kind: isOfPartner ? 'name' : undefined,
     cell: ({ attention }) => <ReasonText {...attention} />,
   };
   return (
-    <Table
+    <DataTable
       label={title}
       columns={[
         ...(isOfPartner ? [reason] : [name, reason]),

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { changeOf, fieldsOf, type Change } from '../data/changes';
+import { changeOfField, fieldsOf, type Change } from '../data/changes';
 import { change as percentText, money } from '../locale';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
-import { Table, type Column } from './table';
+import { DataTable, type TableColumn } from './table';
 import { Value } from './value';
 
 interface Options {
@@ -17,7 +17,7 @@ interface Options {
 
 /** Changes of products: one line for each, with a column for each field that changes. */
 export function Changes({ items, label, isOneKind = false }: Options) {
-  const columns: Column<Change>[] = [{ title: texts.plan.product, kind: 'name', cell: productCell }];
+  const columns: TableColumn<Change>[] = [{ title: texts.plan.product, kind: 'name', cell: productCell }];
   if (!isOneKind) columns.push({ title: texts.plan.kind, kind: 'tight', cell: kindCell });
   for (const field of fieldsOf(items)) {
     const title = texts.fields[field]!;
@@ -25,11 +25,11 @@ export function Changes({ items, label, isOneKind = false }: Options) {
     else columns.push({ title, kind: 'number', cell: priceCell }, ...percentColumn(items));
   }
   return (
-    <Table label={label} columns={columns} rows={items} keyOf={({ row, sku }) => `${row ?? ''}/${sku}`} />
+    <DataTable label={label} columns={columns} rows={items} keyOf={({ row, sku }) => `${row ?? ''}/${sku}`} />
   );
 }
 
-function percentColumn(items: Change[]): Column<Change>[] {
+function percentColumn(items: Change[]): TableColumn<Change>[] {
   if (items.every((item) => item.price_change_percent === undefined)) return [];
   return [{ title: texts.plan.percent, kind: 'number', cell: percentCell }];
 }
@@ -59,7 +59,7 @@ function kindCell({ action }: Change) {
 }
 
 function fieldCell(item: Change, field: Schemas['ColumnName']): ReactNode {
-  const change = changeOf(item, field);
+  const change = changeOfField(item, field);
   // The name of a new product is in the first column.
   if (!change || (field === 'product_name' && item.action === 'insert')) return null;
   const show = (value: string | null) => {
@@ -72,8 +72,8 @@ function fieldCell(item: Change, field: Schemas['ColumnName']): ReactNode {
 
 /** The price with its currency, which a change contains only if it changes too. */
 function priceCell(item: Change): ReactNode {
-  const price = changeOf(item, 'price');
-  const currency = changeOf(item, 'currency');
+  const price = changeOfField(item, 'price');
+  const currency = changeOfField(item, 'currency');
   if (!price && !currency) return null;
   const show = (value: string | null | undefined, code: string | null | undefined) =>
     value ? money(value, code) : (!price && code) || texts.none;

@@ -8,7 +8,7 @@ import { texts } from '../texts';
 import { Empty } from './empty';
 import { List } from './query';
 import { Status } from './summary';
-import { Table, type Column } from './table';
+import { DataTable, type TableColumn } from './table';
 import { Time } from './time';
 import { Value } from './value';
 
@@ -31,7 +31,7 @@ export function FeedList({ partner, isOfPartner = false, query, limit, empty }: 
   return (
     <List of={list} empty={empty ?? <NoFeed partner={partner} />}>
       {(feeds) => (
-        <Table
+        <DataTable
           label={texts.feeds.title}
           columns={columns.filter(({ title }) => !isOfPartner || title !== texts.feeds.partner)}
           rows={feeds}
@@ -55,7 +55,7 @@ export const NoFeed = ({ partner }: Pick<Options, 'partner'>) => (
   />
 );
 
-const columns: Column<ListedFeed>[] = [
+const columns: TableColumn<ListedFeed>[] = [
   {
     title: texts.feeds.file,
     kind: 'name',

@@ -4,9 +4,9 @@ import { saveFile } from '../api';
 import { count, money } from '../locale';
 import { texts } from '../texts';
 import { Action } from './action';
-import { Table, type Column } from './table';
+import { DataTable, type TableColumn } from './table';
 
-export interface Figure<Row> extends Pick<Column<Row>, 'title' | 'kind'> {
+export interface Figure<Row> extends Pick<TableColumn<Row>, 'title' | 'kind'> {
   /** The raw value, for the download. */
   value: (row: Row) => string | number;
   /** The value as it is shown, for the user's locale. */
@@ -25,7 +25,7 @@ export function Figures<Row>({ label, columns, rows, keyOf }: Options<Row>) {
   return (
     <details>
       <summary>{texts.sales.table}</summary>
-      <Table label={label} columns={columns} rows={rows} keyOf={keyOf} />
+      <DataTable label={label} columns={columns} rows={rows} keyOf={keyOf} />
       <DownloadFigures label={label} columns={columns} rows={rows} />
     </details>
   );

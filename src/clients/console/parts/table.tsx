@@ -3,7 +3,7 @@ import { texts } from '../texts';
 
 export type Direction = 'ascending' | 'descending';
 
-export interface Column<Row> {
+export interface TableColumn<Row> {
   title: string;
   /** Content of a cell; null for none. */
   cell: (row: Row) => ReactNode;
@@ -16,7 +16,7 @@ export interface Column<Row> {
 interface Options<Row> {
   /** Description of the table, for screen readers. */
   label: string;
-  columns: Column<Row>[];
+  columns: TableColumn<Row>[];
   rows: Row[];
   keyOf: (row: Row) => string | number;
   /** Class of a row, or undefined. */
@@ -24,7 +24,7 @@ interface Options<Row> {
 }
 
 /** A table with one line per row; on a phone, a row is a block with a line for each of its values. */
-export function Table<Row>({ label, columns, rows, keyOf, kindOf }: Options<Row>) {
+export function DataTable<Row>({ label, columns, rows, keyOf, kindOf }: Options<Row>) {
   return (
     <div className="scroll rows" role="region" aria-label={label} tabIndex={0}>
       <table role="table">
@@ -50,7 +50,7 @@ export function Table<Row>({ label, columns, rows, keyOf, kindOf }: Options<Row>
 }
 
 // On a phone, the styles take the meaning of these elements away: their roles keep it.
-function Title<Row>({ title, kind, sort }: Column<Row>) {
+function Title<Row>({ title, kind, sort }: TableColumn<Row>) {
   return (
     <th
       role="columnheader"
@@ -69,7 +69,7 @@ function Title<Row>({ title, kind, sort }: Column<Row>) {
   );
 }
 
-function Cell({ title, kind, content }: Pick<Column<never>, 'title' | 'kind'> & { content: ReactNode }) {
+function Cell({ title, kind, content }: Pick<TableColumn<never>, 'title' | 'kind'> & { content: ReactNode }) {
   if (kind === 'name')
     return (
       <th role="rowheader" scope="row">

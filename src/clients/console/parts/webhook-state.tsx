@@ -45,7 +45,7 @@ export function WebhookEvents({ types }: { types: readonly string[] | null }) {
     <ul className="plain">
       {types.map((type) => (
         <li key={type}>
-          <EventType type={type} />
+          <EventName type={type} />
         </li>
       ))}
     </ul>
@@ -53,6 +53,6 @@ export function WebhookEvents({ types }: { types: readonly string[] | null }) {
 }
 
 /** A type of event in words; its code, which programs know, on hover. Unknown types are of a newer service. */
-export const EventType = ({ type }: { type: string }) => (
+export const EventName = ({ type }: { type: string }) => (
   <span title={type}>{words.eventNames[type] ?? type}</span>
 );

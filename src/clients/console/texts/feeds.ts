@@ -1,4 +1,4 @@
-import { count, list, plural } from '../locale';
+import { count, listed, plural } from '../locale';
 import { productsOf, rowsOf } from './nouns';
 
 export const feedsTexts = {
@@ -50,7 +50,7 @@ export const feedsTexts = {
     unknown: 'These rows have another problem.',
     rows: (rows: number, lines: number[]) => {
       if (lines.length === 0) return rowsOf(rows);
-      const at = plural(lines.length, { one: `line ${lines[0]}`, other: `lines ${list(lines)}` });
+      const at = plural(lines.length, { one: `line ${lines[0]}`, other: `lines ${listed(lines)}` });
       return `${rowsOf(rows)}, ${rows > lines.length ? 'first in' : 'in'} ${at}`;
     },
   },
@@ -77,7 +77,7 @@ export const feedsTexts = {
     after: 'After',
     would: 'This run would fail',
     withheld: (lines: number[]) =>
-      `Products that are missing in the file would not be withdrawn, because some rows cannot be read: ${plural(lines.length, { one: 'line', other: 'lines' })} ${list(lines)}.`,
+      `Products that are missing in the file would not be withdrawn, because some rows cannot be read: ${plural(lines.length, { one: 'line', other: 'lines' })} ${listed(lines)}.`,
     withdraw: (products: number) => `Preview a run that withdraws ${productsOf(products)}`,
     withdrawLead: 'If the file is meant to be complete, look at what would be withdrawn, then run it.',
     older: 'Preview a run although a newer feed was loaded',
@@ -231,7 +231,7 @@ export const feedsTexts = {
     find: 'Find',
     replaceWith: 'Replace with',
     replaceNow: 'Replace',
-    replaceScope: (rows: number) => `In ${rowsOf(rows)}: all skipped rows of this list, on every page.`,
+    replaceScope: (rows: number) => `In ${rowsOf(rows)}: all skipped rows of this listed, on every page.`,
     toolKeys: { next: 'F8', fill: 'Ctrl D', drop: 'Ctrl Del', undo: 'Ctrl Z', redo: 'Ctrl Y' },
     keys: 'Keys',
     keyList: [

@@ -1,10 +1,10 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { useBestSellers, type SalesFilter } from '../data/sales';
+import { useBestSellers, type SalesQuestion } from '../data/sales';
 import { DownloadFigures, salesColumns, type Figure } from '../parts/figures';
 import { Card } from '../parts/page';
 import { Query } from '../parts/query';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -12,7 +12,7 @@ import { texts } from '../texts';
 type ProductSales = Schemas['ProductSales'];
 
 /** The products with the highest sales of a period, each with a link to its page. */
-export function BestSellers({ filter }: { filter: SalesFilter }) {
+export function BestSellers({ filter }: { filter: SalesQuestion }) {
   const sales = useBestSellers(filter);
   const label = texts.sales.best;
   const results = sales.data?.results ?? [];
@@ -31,7 +31,7 @@ export function BestSellers({ filter }: { filter: SalesFilter }) {
     >
       <Query of={sales}>
         {() => (
-          <Table
+          <DataTable
             label={label}
             columns={shown}
             rows={results}

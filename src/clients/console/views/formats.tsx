@@ -9,7 +9,7 @@ import { Confirm } from '../parts/confirm';
 import { Empty } from '../parts/empty';
 import { FailureNotice } from '../parts/failure';
 import { List } from '../parts/query';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Time } from '../parts/time';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -39,7 +39,7 @@ export function FormatList({ partner }: { partner: string }) {
         }
       >
         {(formats) => (
-          <Table
+          <DataTable
             label={title}
             rows={formats}
             keyOf={({ format_name }) => format_name}

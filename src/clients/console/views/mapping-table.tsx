@@ -9,7 +9,7 @@ import {
   type Definition,
 } from '../data/mapping';
 import { Choice, Field } from '../parts/field';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -39,7 +39,7 @@ export function Mapping({ headers, suggested, definition, products, onChange }: 
   );
   return (
     <>
-      <Table
+      <DataTable
         label={texts.check.mapping}
         rows={[...productColumns]}
         keyOf={(column) => column}

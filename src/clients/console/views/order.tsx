@@ -10,7 +10,7 @@ import { Facts } from '../parts/facts';
 import { Card, PageView } from '../parts/page';
 import { Query } from '../parts/query';
 import { RecordSource } from '../parts/record-source';
-import { Table, type Column } from '../parts/table';
+import { DataTable, type TableColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
@@ -58,7 +58,7 @@ function Order({ order }: { order: Schemas['Order'] }) {
           [texts.sales.units, count(items.reduce((sum, { quantity }) => sum + quantity, 0))],
         ]}
       />
-      <Table
+      <DataTable
         label={texts.orders.items}
         columns={columnsFor(currency, ask)}
         rows={items}
@@ -69,7 +69,7 @@ function Order({ order }: { order: Schemas['Order'] }) {
   );
 }
 
-const columnsFor = (currency: string, ask: (item: Item) => void): Column<Item>[] => [
+const columnsFor = (currency: string, ask: (item: Item) => void): TableColumn<Item>[] => [
   {
     title: texts.sales.product,
     kind: 'name',

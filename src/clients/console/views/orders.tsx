@@ -11,7 +11,7 @@ import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { PeriodField, usePeriod } from '../parts/period-field';
 import { List } from '../parts/query';
-import { Table, type Column } from '../parts/table';
+import { DataTable, type TableColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -53,7 +53,7 @@ export function OrdersView() {
         </div>
         <List of={orders} empty={isFiltered ? <Empty title={texts.orders.noneMatch} /> : <NoOrders />}>
           {(items) => (
-            <Table
+            <DataTable
               label={texts.orders.title}
               columns={columns}
               rows={items}
@@ -80,7 +80,7 @@ const NoOrders = () => (
 
 type Order = Schemas['Order'];
 
-const columns: Column<Order>[] = [
+const columns: TableColumn<Order>[] = [
   {
     title: texts.orders.order,
     kind: 'name',

@@ -8,7 +8,7 @@ import { Empty } from '../parts/empty';
 import { Choice, Field } from '../parts/field';
 import { Card, PageView } from '../parts/page';
 import { List } from '../parts/query';
-import { Table, type Column } from '../parts/table';
+import { DataTable, type TableColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -53,7 +53,7 @@ export function PartnersView() {
         </div>
         <List of={list} empty={<NoPartner isFiltered={isFiltered} />}>
           {(partners) => (
-            <Table
+            <DataTable
               label={texts.partners.title}
               columns={columnsOf(sortBy, (sort) => write({ sort }))}
               rows={partners}
@@ -82,7 +82,7 @@ function NoPartner({ isFiltered }: { isFiltered: boolean }) {
   );
 }
 
-function columnsOf(sortBy: 'name' | 'attention', sort: (by: string) => void): Column<Partner>[] {
+function columnsOf(sortBy: 'name' | 'attention', sort: (by: string) => void): TableColumn<Partner>[] {
   const { name, attention, products, last, lastFeed, never } = texts.partners;
   return [
     {

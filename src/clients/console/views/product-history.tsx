@@ -6,7 +6,7 @@ import { money } from '../locale';
 import { Availability } from '../parts/availability';
 import { Card } from '../parts/page';
 import { List } from '../parts/query';
-import { Table, type Column } from '../parts/table';
+import { DataTable, type TableColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
@@ -29,7 +29,7 @@ export function History({ product }: { product: Schemas['Product'] }) {
     <Card title={texts.product.history}>
       <List of={history} empty={<p className="muted">{texts.product.created}</p>}>
         {(versions) => (
-          <Table
+          <DataTable
             label={texts.product.history}
             columns={columnsFor(currency)}
             rows={versions}
@@ -41,7 +41,7 @@ export function History({ product }: { product: Schemas['Product'] }) {
   );
 }
 
-const columnsFor = (currency: string | null | undefined): Column<Version>[] => [
+const columnsFor = (currency: string | null | undefined): TableColumn<Version>[] => [
   { title: texts.product.when, kind: 'tight', cell: ({ valid_from }) => <Time at={valid_from} /> },
   {
     title: texts.product.what,

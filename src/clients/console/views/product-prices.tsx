@@ -6,7 +6,7 @@ import { money, shortMoney } from '../locale';
 import { Chart } from '../parts/chart';
 import { Card } from '../parts/page';
 import { Query } from '../parts/query';
-import { Table, type Column } from '../parts/table';
+import { DataTable, type TableColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { texts } from '../texts';
 
@@ -74,7 +74,7 @@ function PriceChart({ periods, currency }: { periods: PricePeriod[]; currency: s
       <Chart label={texts.product.prices} times={times} series={series} format={format} isClose />
       <details>
         <summary>{texts.sales.table}</summary>
-        <Table
+        <DataTable
           label={texts.product.prices}
           columns={columns}
           rows={periods}
@@ -85,7 +85,7 @@ function PriceChart({ periods, currency }: { periods: PricePeriod[]; currency: s
   );
 }
 
-const columns: Column<PricePeriod>[] = [
+const columns: TableColumn<PricePeriod>[] = [
   { title: texts.product.from, cell: ({ valid_from }) => <Time at={valid_from} /> },
   {
     title: texts.product.to,

@@ -7,7 +7,7 @@ import { money } from '../locale';
 import { Availability } from '../parts/availability';
 import { Empty } from '../parts/empty';
 import { List } from '../parts/query';
-import { Table, type Column } from '../parts/table';
+import { DataTable, type TableColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -32,7 +32,7 @@ export function Products({ clearAction }: { clearAction: ReactNode }) {
     <List of={products} empty={empty}>
       {(items) => (
         <>
-          <Table
+          <DataTable
             label={texts.catalog.title}
             columns={columns}
             rows={items}
@@ -59,7 +59,7 @@ export const NoProduct = () => (
 );
 
 /** Returns the order of a column, and what its title does: sorts by it, then in the other direction. */
-function useSort(): (field: SortField, first: 'asc' | 'desc') => Column<Product>['sort'] {
+function useSort(): (field: SortField, first: 'asc' | 'desc') => TableColumn<Product>['sort'] {
   const [read, write] = useFilters();
   if (endOfDay(read('day'))) return () => undefined;
   // Newest first is the order without one.
@@ -75,7 +75,7 @@ function useSort(): (field: SortField, first: 'asc' | 'desc') => Column<Product>
   };
 }
 
-function useColumns(): Column<Product>[] {
+function useColumns(): TableColumn<Product>[] {
   const [read] = useFilters();
   const sortOf = useSort();
   const { product_name, brand, category, price, availability } = texts.fields;

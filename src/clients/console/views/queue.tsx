@@ -6,7 +6,7 @@ import { Counts } from '../parts/counts';
 import { Empty } from '../parts/empty';
 import { Card, PageView } from '../parts/page';
 import { List } from '../parts/query';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
@@ -63,7 +63,7 @@ interface TableOptions {
 
 function QueueTable({ partners, age }: TableOptions) {
   return (
-    <Table
+    <DataTable
       label={texts.queue.title}
       columns={[
         {

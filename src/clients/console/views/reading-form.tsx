@@ -1,6 +1,6 @@
 import type { Schemas } from '../api';
 import { asItIs, byMapping, changesBetween } from '../data/reading';
-import { useReadingChoice, type CheckedFile, type ReadingChoice } from '../data/reading-choice';
+import { useReadingChoice, type FileToRead, type ReadingChoice } from '../data/reading-choice';
 import { useStoreFile } from '../data/store-file';
 import { Choice, Field } from '../parts/field';
 import { Card, Loading } from '../parts/page';
@@ -17,7 +17,7 @@ import { Sample, sampleRows } from './sample-table';
 import { StoreBar } from './store-bar';
 
 /** Chooses how to read the file, and stores it; saves a new definition with it. */
-export function ReadingForm(checked: CheckedFile) {
+export function ReadingForm(checked: FileToRead) {
   const { draft, inspection } = checked;
   const choice = useReadingChoice(checked);
   const storing = useStoreFile(draft, choice);
@@ -54,7 +54,7 @@ export function ReadingForm(checked: CheckedFile) {
   );
 }
 
-type PartOptions = CheckedFile & { choice: ReadingChoice };
+type PartOptions = FileToRead & { choice: ReadingChoice };
 
 /** Why the file cannot be read so, if it cannot. */
 function Problem({ draft, inspection, choice: { outcome, readError, isSaved } }: PartOptions) {
@@ -116,8 +116,8 @@ function HowToRead({
 
 /** The ways to read the file, by value and words. */
 function readingsOf(
-  inspection: CheckedFile['inspection'],
-  proposal: CheckedFile['proposal'],
+  inspection: FileToRead['inspection'],
+  proposal: FileToRead['proposal'],
 ): [value: string, text: string][] {
   const { standard, own, byFormat, byBuiltIn } = texts.check;
   const readings: [string, string][] = [];

@@ -3,7 +3,7 @@ import { memberInWords, sourceInWords } from '../data/definition-words';
 import type { DefinitionChange } from '../data/reading';
 import { Action } from '../parts/action';
 import { Confirm } from '../parts/confirm';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Value } from '../parts/value';
 import { texts } from '../texts';
 
@@ -30,7 +30,7 @@ export function ReplaceFormat({ name, changes, onClose, onReplace }: Options) {
       }
     >
       <p>{texts.check.replaceLead}</p>
-      <Table
+      <DataTable
         label={title}
         rows={changes}
         keyOf={({ isColumn, name: changed }) => `${isColumn}/${changed}`}

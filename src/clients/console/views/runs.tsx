@@ -9,7 +9,7 @@ import { Empty } from '../parts/empty';
 import { Card } from '../parts/page';
 import { List } from '../parts/query';
 import { Status } from '../parts/summary';
-import { Table, type Column } from '../parts/table';
+import { DataTable, type TableColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
@@ -22,12 +22,12 @@ export function RunsView({ feed: { feed_id: feed, validation_job_id: jobId } }: 
   const runs = usePages(['runs', jobId], (cursor) =>
     bodyOf(client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { cursor } } })),
   );
-  const counted = (name: 'inserted' | 'updated' | 'withdrawn' | 'skipped'): Column<Run> => ({
+  const counted = (name: 'inserted' | 'updated' | 'withdrawn' | 'skipped'): TableColumn<Run> => ({
     title: texts.counts[name]!,
     kind: 'number',
     cell: ({ summary }) => summary && count(summary[name]),
   });
-  const columns: Column<Run>[] = [
+  const columns: TableColumn<Run>[] = [
     { title: texts.runs.number, kind: 'name', cell: (run) => <RunName feed={feed} run={run} /> },
     { title: texts.runs.status, cell: (run) => <Result run={run} /> },
     counted('inserted'),
@@ -57,7 +57,7 @@ export function RunsView({ feed: { feed_id: feed, validation_job_id: jobId } }: 
         }
       >
         {(items) => (
-          <Table label={texts.runs.title} columns={columns} rows={items} keyOf={({ run }) => run} />
+          <DataTable label={texts.runs.title} columns={columns} rows={items} keyOf={({ run }) => run} />
         )}
       </List>
     </Card>

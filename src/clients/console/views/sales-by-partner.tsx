@@ -1,7 +1,7 @@
 import type { Schemas } from '../api';
 import { useFilters } from '../data/address';
-import { shareOf, sumOf } from '../data/amounts';
-import { useSalesByPartner, type SalesFilter } from '../data/sales';
+import { shareOfTotal, sumOf } from '../data/amounts';
+import { useSalesByPartner, type SalesQuestion } from '../data/sales';
 import { money, percent } from '../locale';
 import { Bars } from '../parts/bars';
 import { Figures, salesColumns, type Figure } from '../parts/figures';
@@ -14,7 +14,7 @@ import { texts } from '../texts';
 type PartnerSales = Schemas['SalesByPartner']['results'][number];
 
 /** Which partners the revenue of a period is from; a name narrows the view to its partner. */
-export function SalesByPartner({ filter }: { filter: SalesFilter }) {
+export function SalesByPartner({ filter }: { filter: SalesQuestion }) {
   const [read] = useFilters();
   const { currency } = filter;
   const sales = useSalesByPartner(filter);
@@ -30,8 +30,8 @@ export function SalesByPartner({ filter }: { filter: SalesFilter }) {
     {
       title: texts.sales.share,
       kind: 'number',
-      value: ({ total_sales }) => (100 * shareOf(total_sales, total)).toFixed(2),
-      cell: ({ total_sales }) => percent(shareOf(total_sales, total)),
+      value: ({ total_sales }) => (100 * shareOfTotal(total_sales, total)).toFixed(2),
+      cell: ({ total_sales }) => percent(shareOfTotal(total_sales, total)),
     },
   ];
   const placeOf = (partner_name: string) =>
@@ -56,7 +56,7 @@ export function SalesByPartner({ filter }: { filter: SalesFilter }) {
                 bars={results.map(({ partner_name, total_sales }) => ({
                   name: partner_name,
                   value: Number(total_sales),
-                  text: `${money(total_sales, currency)} · ${percent(shareOf(total_sales, total))}`,
+                  text: `${money(total_sales, currency)} · ${percent(shareOfTotal(total_sales, total))}`,
                   href: placeOf(partner_name),
                   isChosen: partner_name === filter.partner_name,
                 }))}

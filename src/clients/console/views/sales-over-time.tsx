@@ -2,7 +2,7 @@ import { useMemo } from 'react';
 import type { Schemas } from '../api';
 import { changeOf, sumOf } from '../data/amounts';
 import { daysOf, periodBefore } from '../data/period';
-import { useSalesOverTime, type SalesFilter } from '../data/sales';
+import { useSalesOverTime, type SalesQuestion } from '../data/sales';
 import { change, count, day, money, month, shortMoney } from '../locale';
 import { Chart } from '../parts/chart';
 import { Counts } from '../parts/counts';
@@ -16,7 +16,7 @@ import { texts } from '../texts';
 const daysMax = 92;
 
 interface Options {
-  filter: SalesFilter;
+  filter: SalesQuestion;
 }
 
 /** How much was sold each day or month of a period. */

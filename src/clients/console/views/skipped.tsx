@@ -12,7 +12,7 @@ import { Field } from '../parts/field';
 import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { Query } from '../parts/query';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
@@ -113,7 +113,7 @@ interface TableOptions {
 function ReasonTable({ results, codes }: TableOptions) {
   const { partner, reason, rows, feeds, last, issues } = texts.skipped;
   return (
-    <Table
+    <DataTable
       label={texts.skipped.title}
       columns={[
         {

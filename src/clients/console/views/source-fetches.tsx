@@ -4,7 +4,7 @@ import { useFetches, type SourcePath } from '../data/sources';
 import { count, time } from '../locale';
 import { Card } from '../parts/page';
 import { List } from '../parts/query';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
@@ -50,7 +50,7 @@ export function FetchHistory({ path, last }: { path: SourcePath; last: Fetch | n
     <Card title={title}>
       <List of={list} empty={<p className="muted">{none}</p>}>
         {(fetches) => (
-          <Table
+          <DataTable
             label={title}
             rows={fetches}
             keyOf={(fetch) => fetch.fetch}

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { RequestError } from '../api';
-import { dayBefore, keptDays, lastHour, type Period } from '../data/periods';
+import { replayDay, keptDays, lastHour, type ReplayPeriod } from '../data/periods';
 import { usePause, usePing, useReplay, type Webhook, type WebhookPath } from '../data/webhooks';
 import { weekday } from '../locale';
 import { Action } from '../parts/action';
@@ -127,12 +127,15 @@ function PauseDialog({ path, onClose, onDone }: DialogOptions) {
 }
 
 /** The periods to choose from, by their texts. */
-function periodsAt(now: Date): [text: string, period: Period][] {
-  const days = Array.from({ length: keptDays }, (_, daysAgo) => dayBefore(now, daysAgo));
+function periodsAt(now: Date): [text: string, period: ReplayPeriod][] {
+  const days = Array.from({ length: keptDays }, (_, daysAgo) => replayDay(now, daysAgo));
   const { lastHour: hour, today, yesterday } = words.replay;
   return [
     [hour, lastHour(now)],
-    ...days.map((period, at): [string, Period] => [[today, yesterday][at] ?? weekday(period.from), period]),
+    ...days.map((period, at): [string, ReplayPeriod] => [
+      [today, yesterday][at] ?? weekday(period.from),
+      period,
+    ]),
   ];
 }
 

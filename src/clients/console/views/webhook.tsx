@@ -1,15 +1,15 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
-import { pathOf, useDeliveries, useWebhook, type Webhook } from '../data/webhooks';
+import { pathOfWebhook, useDeliveries, useWebhook, type Webhook } from '../data/webhooks';
 import { count } from '../locale';
 import { Empty } from '../parts/empty';
 import { Facts } from '../parts/facts';
 import { Card, PageView } from '../parts/page';
 import { List, Query } from '../parts/query';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
-import { EventType, WebhookEvents, WebhookState, webhookTitle } from '../parts/webhook-state';
+import { EventName, WebhookEvents, WebhookState, webhookTitle } from '../parts/webhook-state';
 import { addressOf, routes } from '../routes';
 import { texts } from '../texts';
 import { WebhookActions } from './webhook-actions';
@@ -50,7 +50,7 @@ const Unknown = ({ webhookId }: { webhookId: string }) => (
 
 function Details({ webhook }: { webhook: Webhook }) {
   const { partner_name: partner } = webhook;
-  const path = pathOf(webhook);
+  const path = pathOfWebhook(webhook);
   return (
     <>
       <Card>
@@ -116,7 +116,7 @@ const Deliveries = ({ webhookId }: { webhookId: string }) => (
     empty={<Empty title={words.noDeliveries} lead={words.noDeliveriesWay} />}
   >
     {(deliveries) => (
-      <Table
+      <DataTable
         label={words.deliveries}
         rows={deliveries}
         keyOf={({ message_id }) => message_id}
@@ -126,7 +126,7 @@ const Deliveries = ({ webhookId }: { webhookId: string }) => (
             kind: 'name',
             cell: ({ event_type, message_id }) => (
               <>
-                <EventType type={event_type} />
+                <EventName type={event_type} />
                 <div className="muted small digest">{message_id}</div>
               </>
             ),

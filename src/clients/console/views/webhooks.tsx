@@ -6,7 +6,7 @@ import { Empty } from '../parts/empty';
 import { Card, PageView } from '../parts/page';
 import { Prose } from '../parts/prose';
 import { List } from '../parts/query';
-import { Table } from '../parts/table';
+import { DataTable } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { WebhookEvents, WebhookState, webhookTitle } from '../parts/webhook-state';
@@ -42,7 +42,7 @@ const NoWebhook = () => (
 
 function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
   return (
-    <Table
+    <DataTable
       label={words.title}
       rows={webhooks}
       keyOf={({ webhook_id }) => webhook_id}

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { byFrequency, changeOf, shareOf, sumOf } from '../../../../src/clients/console/data/amounts';
+import { byFrequency, changeOf, shareOfTotal, sumOf } from '../../../../src/clients/console/data/amounts';
 import {
   addDays,
   daysOf,
@@ -67,7 +67,7 @@ describe('amounts', () => {
   });
 
   it('are compared with a whole and with an earlier amount', () => {
-    expect([shareOf('25.00', '100.00'), shareOf('0.00', '0.00')]).toEqual([0.25, 0]);
+    expect([shareOfTotal('25.00', '100.00'), shareOfTotal('0.00', '0.00')]).toEqual([0.25, 0]);
     expect([changeOf('80.00', '100.00'), changeOf('0.00', '100.00')]).toEqual([25, undefined]);
   });
 });

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { dayBefore, inDays, lastHour } from '../../../../src/clients/console/data/periods';
+import { replayDay, inDays, lastHour } from '../../../../src/clients/console/data/periods';
 
 const dayMilliseconds = 86_400_000;
 const instants = fc.integer({ min: Date.UTC(2025, 0), max: Date.UTC(2027, 0) }).map((at) => new Date(at));
@@ -23,9 +23,9 @@ describe('a period of events', () => {
   it('of a day adjoins the day before, and today ends now', () => {
     fc.assert(
       fc.property(instants, fc.integer({ min: 0, max: 6 }), (now, daysAgo) => {
-        expect(dayBefore(now, daysAgo + 1).to).toEqual(dayBefore(now, daysAgo).from);
-        expect(dayBefore(now, 0).to).toEqual(now);
-        expect(dayBefore(now, daysAgo).from.getHours()).toBe(0);
+        expect(replayDay(now, daysAgo + 1).to).toEqual(replayDay(now, daysAgo).from);
+        expect(replayDay(now, 0).to).toEqual(now);
+        expect(replayDay(now, daysAgo).from.getHours()).toBe(0);
       }),
     );
   });
