@@ -94,7 +94,7 @@ describe('an order', () => {
     );
     expect(await findUnreadable(page)).toEqual([]);
 
-    await button(page, 'Where the price of Tent came from').click();
+    await button(page, 'Show where the price of Tent came from').click();
     const dialog = page.getByRole('dialog', { name: 'Where this price came from' });
     await dialog.getByText('A-1,Tent,189.90,EUR,in stock').waitFor();
     await dialog.getByRole('link').waitFor();
@@ -102,7 +102,7 @@ describe('an order', () => {
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'detached' });
     const focused = await page.evaluate<string>("document.activeElement.getAttribute('aria-label')");
-    expect(focused).toBe('Where the price of Tent came from');
+    expect(focused).toBe('Show where the price of Tent came from');
   });
 
   it('is found by partner and days', async () => {

@@ -83,7 +83,7 @@ export const catalogTexts = {
     ofValues: 'Where its values come from',
     ofPrice: 'Where this price came from',
     ofPriceLead: 'The line of the file that was in force when the order was placed:',
-    ofProduct: (product: string) => `Where the price of ${product} came from`,
+    ofProduct: (product: string) => `Show where the price of ${product} came from`,
     show: 'Show',
     line: 'Line of the file',
     gone: 'The file of this line has been removed. What is left is the digest of it.',
