@@ -45,6 +45,7 @@ export async function otherViews(url: string): Promise<View[]> {
     'GET',
     '/products?partner_name=Acme+Outdoor&limit=1',
   );
+  const orders = await send<{ items: { order_id: string }[] }>(url, 'GET', '/orders?limit=1');
   const shop = '/console/partners/Cedar%20Supplies/sources/shop-export';
   const failing = '/console/partners/Fjord%20Gear/sources/nightly';
   return [
@@ -76,7 +77,9 @@ export async function otherViews(url: string): Promise<View[]> {
     { name: 'catalog-nothing', path: '/console/catalog?q=umbrella' },
     { name: 'product', path: `/console/products/${products.items[0]!.product_id}` },
     { name: 'product-unknown', path: '/console/products/PR99999999' },
+    { name: 'skipped', path: '/console/skipped' },
     { name: 'orders', path: '/console/orders' },
+    { name: 'order', path: `/console/orders/${orders.items[0]!.order_id}` },
     { name: 'sales', path: '/console/sales' },
     { name: 'webhooks', path: '/console/webhooks' },
     { name: 'webhook-paused', path: '/console/webhooks/2' },

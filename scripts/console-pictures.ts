@@ -113,7 +113,7 @@ async function partnersWalk(page: Page, url: string): Promise<void> {
   await page.getByText('The run is complete').waitFor();
   await take(page, 'partner-4-run');
   await page.getByRole('link', { name: 'See why, and mend them' }).click();
-  await page.locator('.cell.marked').first().waitFor();
+  await page.locator('.cell.error').first().waitFor();
   await take(page, 'partner-5-issues');
 }
 

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { byFrequency } from './amounts';
@@ -9,6 +9,12 @@ export interface SalesQuestion extends Period {
   partner_name?: string;
 }
 
+/** Keeps results while others of the same currency are fetched: amounts of another one would be shown in the new one. */
+const keepOf =
+  (currency: string | undefined) =>
+  <Data>(before: Data | undefined, query: { queryKey: readonly unknown[] } | undefined): Data | undefined =>
+    (query?.queryKey[1] as SalesQuestion | undefined)?.currency === currency ? before : undefined;
+
 /** Asks for the sales of each day or month; undefined: for nothing. */
 export const useSalesOverTime = (filter: SalesQuestion | undefined, grain: Schemas['Grain']) =>
   useQuery({
@@ -16,7 +22,7 @@ export const useSalesOverTime = (filter: SalesQuestion | undefined, grain: Schem
     queryFn: () =>
       bodyOf(client.GET('/analytics/sales-over-time', { params: { query: { ...filter, grain } } })),
     enabled: filter !== undefined,
-    placeholderData: keepPreviousData,
+    placeholderData: keepOf(filter?.currency),
   });
 
 /** Asks for the sales of all partners. */
@@ -25,7 +31,7 @@ export const useSalesByPartner = ({ currency, from, to }: SalesQuestion) => {
   return useQuery({
     queryKey: ['sales-by-partner', query],
     queryFn: () => bodyOf(client.GET('/analytics/sales-by-partner', { params: { query } })),
-    placeholderData: keepPreviousData,
+    placeholderData: keepOf(currency),
   });
 };
 
@@ -37,7 +43,7 @@ export const useBestSellers = (filter: SalesQuestion) =>
     queryKey: ['sales-by-product', filter],
     queryFn: () =>
       bodyOf(client.GET('/analytics/sales-by-product', { params: { query: { ...filter, limit: bestMax } } })),
-    placeholderData: keepPreviousData,
+    placeholderData: keepOf(filter.currency),
   });
 
 const latestOrders = 50;

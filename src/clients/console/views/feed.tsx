@@ -30,7 +30,7 @@ interface Options {
 /** A feed, with the step that the address names. */
 export function FeedView({ feedId, step, run }: Options) {
   const feed = useFeed(feedId);
-  if (!step) return <Redirect to={addressOf('feed', { feed: feedId, step: 'run' })} />;
+  if (!step) return <Redirect to={addressOf('feed', { feed: feedId, step: 'run' })} replace />;
   const { data } = feed;
   const trail = [{ text: texts.nav.feeds, href: addressOf('feeds', {}) }];
   if (data)

@@ -1,10 +1,11 @@
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { useLayoutEffect, useRef } from 'react';
 import { useLocation } from 'wouter';
 import { mendedFields, mendedFile } from '../../../feed-format/write/mended-feed';
 import type { Schemas } from '../api';
 import type { KeptEdits } from '../data/edits';
 import { tallyOf, type MendedRows } from '../data/mend-tools';
-import { countCells, withoutSent, type Mending, type RowEdits } from '../data/mending';
+import { countCells, withoutSent, type Mending } from '../data/mending';
 import { fetchRejects } from '../data/rejects';
 import { fetchLastLoad } from '../data/runs';
 import { requestUpload } from '../data/upload';
@@ -30,8 +31,15 @@ export function useSendMended({ feed, run, rejects, checker, mending, keep }: Se
   const jobId = feed.validation_job_id;
   const { edits } = mending;
   const tally = useTally({ rejects, checker, edits }, jobId);
+  const latest = useRef(edits);
+  useLayoutEffect(() => {
+    latest.current = edits;
+  }, [edits]);
   const request = useMutation({
-    mutationFn: async (sent: RowEdits) => {
+    mutationFn: async () => {
+      // The tally of the view can be older than the last cell.
+      const { ready: sent } = await tallyOf({ rejects, checker, edits: latest.current });
+      if (Object.keys(sent).length === 0) return null;
       if ((await fetchLastLoad(jobId)) !== run) {
         // While the new run is in progress, its number is not final.
         await queries.invalidateQueries({ queryKey: ['job', jobId] });
@@ -41,10 +49,11 @@ export function useSendMended({ feed, run, rejects, checker, mending, keep }: Se
       const text = mendedFile(rejects.head, await rejects.mended(sent), rejects.definition);
       const file = new File([text], `mended-${feed.feed_id}.csv`, { type: 'text/csv' });
       const mended = { partner: feed.partner_name, file, ...mendedFields(feed) };
-      return requestUpload(mended, transfer.keyFor([run, sent]), transfer.begin());
+      return { sent, receipt: await requestUpload(mended, transfer.keyFor([run, sent]), transfer.begin()) };
     },
-    onSuccess: (receipt, sent) => {
-      if (!receipt) return;
+    onSuccess: (stored) => {
+      if (!stored) return;
+      const { receipt, sent } = stored;
       keep((before) => withoutSent(before, sent));
       navigate(addressOf('feed', { feed: receipt.feed_id, step: 'plan' }));
     },
@@ -55,7 +64,9 @@ export function useSendMended({ feed, run, rejects, checker, mending, keep }: Se
     isPossible,
     isPending: request.isPending,
     error: request.error,
-    start: () => isPossible && request.mutate(tally.ready),
+    start: () => {
+      if (!request.isPending) request.mutate();
+    },
   };
 }
 

@@ -1,4 +1,5 @@
 import { useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
 import { cellStep, isMarked, stepOfReplace, type MendedRows, type Replacement } from '../data/mend-tools';
 import {
   redoStep,
@@ -150,7 +151,7 @@ export function useMendGrid(options: MendGridOptions) {
     undo,
     redo,
     send: () => {
-      accept();
+      flushSync(accept);
       onSend();
     },
   };
