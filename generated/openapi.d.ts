@@ -1299,8 +1299,8 @@ export interface paths {
          *     period and is not undone. A load in progress or cancelled does not change the figures; a failed one has loaded nothing,
          *     and its feed does not count.
          *
-         *     The period is half-open: `from` is inclusive, `to` exclusive, both days in UTC. Without `to`, it ends with today; without
-         *     `from`, it begins 30 days before `to`.
+         *     The period is half-open: `from` is inclusive, `to` exclusive, both days in UTC. Without `to`, it ends with today, or
+         *     with the day of `from` if that is later; without `from`, it begins 30 days before `to`.
          */
         get: operations["getSkippedRows"];
         put?: never;
@@ -10779,7 +10779,10 @@ export interface operations {
                 };
             };
             401: components["responses"]["Unauthorized"];
-            /** @description A day is not a date, the limit is out of range or not an integer, or `partner_name` contains a NUL character. */
+            /**
+             * @description A day is not a date, `to` is not later than `from`, the limit is out of range or not an integer, or `partner_name`
+             *     contains a NUL character.
+             */
             422: {
                 headers: {
                     "x-request-id": components["headers"]["RequestId"];

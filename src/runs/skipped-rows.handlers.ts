@@ -48,12 +48,19 @@ const dayMilliseconds = 24 * 3600 * 1000;
 /** Days before `to`, if the request has no `from`. */
 const daysUsual = 30;
 
-/** The first day that a response can show. */
+/** The first and the last day that a response can show. */
 const firstDay = Date.parse('0000-01-01');
+const lastDay = Date.parse('9999-12-31');
 
-/** Returns the period of a request: without `to` it ends with today, without `from` it begins 30 days before. */
+/**
+ * Returns the period of a request. Without `to` it ends with today, or with the day of `from` if that is later; without `from` it
+ * begins 30 days before.
+ */
 function periodOf(query: { from?: string; to?: string }, now: Date): { from: Date; to: Date } {
-  const to = query.to === undefined ? Date.parse(dayText(now)) + dayMilliseconds : Date.parse(query.to);
+  const today = dayText(now);
+  const lastOfPeriod = Date.parse(query.from !== undefined && query.from > today ? query.from : today);
+  const to =
+    query.to === undefined ? Math.min(lastDay, lastOfPeriod + dayMilliseconds) : Date.parse(query.to);
   const from =
     query.from === undefined ? Math.max(firstDay, to - daysUsual * dayMilliseconds) : Date.parse(query.from);
   return { from: new Date(from), to: new Date(to) };

@@ -3,7 +3,7 @@ import { queryRows } from '../base/db/database';
 import { raw, sql, type Sql } from '../base/db/sql';
 import { expectFewRows } from '../base/db/transaction';
 import type { PartnerScope } from '../base/caller';
-import { repeatedReason } from '../base/errors';
+import { cancelledReason, repeatedReason } from '../base/errors';
 import { revertedBySql } from '../catalog/changes/reverted-by';
 import type { RunCounters } from './etl/run-result';
 
@@ -48,7 +48,8 @@ const loadedSql = ({ from, to, scope, partnerName }: SkippedRowsFilter): Sql => 
     and not exists (
       select from runs as later
       where later.job_id = load.job_id and later.run > load.run and later.kind = 'load'
-        and later.status in ('completed', 'failed') and later.failure_reason is distinct from ${repeatedReason}
+        and later.status in ('completed', 'failed')
+        and coalesce(later.failure_reason, '') not in (${repeatedReason}, ${cancelledReason})
     )
     and (
       -- Most jobs have none.

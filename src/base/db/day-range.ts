@@ -7,7 +7,7 @@ export interface DayRange {
   to?: string;
 }
 
-/** Finds a range that ends before it begins. The schema finds texts that are no dates. */
+/** Finds a range without a day: `to` is not after `from`. The schema finds texts that are no dates. */
 export function rangeFaults({ query: { from, to } }: { query: Record<string, unknown> }): ShapeError[] {
   if (!isDayText(from) || !isDayText(to) || from < to) return [];
   return [
