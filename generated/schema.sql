@@ -1,4 +1,4 @@
--- Made from migrations/ (b852a73d26c9cb50) by "make generate". Do not edit.
+-- Made from migrations/ (d83886fb1be55830) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,

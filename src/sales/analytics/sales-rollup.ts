@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { changeRows, queryRows, type Database } from '../../base/db/database';
-import { listOf, raw, sql, type Sql } from '../../base/db/sql';
+import { allOf, listOf, raw, sql, type Sql } from '../../base/db/sql';
 import { inTransaction } from '../../base/db/transaction';
 import {
   changedSql,
@@ -159,13 +159,30 @@ function addSalesSql(watermark: Watermark, hasChanges: boolean): Sql {
     ${raw(hasChanges ? '' : 'where exists (select from sale)')}`;
 }
 
+/** Sums that orders of the changed days are part of, and perhaps others: found by the key. */
+const isOfChanges = ({ changedPartners, changedDays }: Watermark, key: string): Sql => {
+  const conditions: Record<string, Sql> = {
+    partner_name: sql`partner_name = any (cast(${changedPartners} as text[]))`,
+    sales_day: sql`sales_day = any (cast(${changedDays} as date[]))`,
+    sales_month: sql`sales_month = any (array (
+      select ${monthOf(raw('changed_day'))} from unnest(cast(${changedDays} as date[])) as changed_day
+    ))`,
+  };
+  return allOf(key.split(', ').flatMap((column) => conditions[column] ?? []));
+};
+
 /** @returns whether anything was added */
 async function addSales(trx: Knex.Transaction, watermark: Watermark): Promise<boolean> {
   const hasChanges = watermark.changedPartners.length > 0;
   const written = await changeRows(trx, addSalesSql(watermark, hasChanges));
   // Every item has a quantity above zero.
   if (hasChanges) {
-    for (const [table] of tables) await changeRows(trx, sql`delete from ${raw(table)} where units_sold = 0`);
+    for (const [table, key] of tables) {
+      await changeRows(
+        trx,
+        sql`delete from ${raw(table)} where units_sold = 0 and ${isOfChanges(watermark, key)}`,
+      );
+    }
   }
   return written > 0;
 }
