@@ -62,6 +62,7 @@ export function valueOf(time: EffectTime, column: string): string {
 const rowOf = (time: EffectTime, columns: readonly string[]) =>
   `(${columns.map((column) => valueOf(time, column)).join(', ')})`;
 
+/** The condition that columns differ between two times. */
 export const isDistinct = (one: EffectTime, other: EffectTime, columns: readonly string[]) =>
   raw(`(${rowOf(one, columns)} is distinct from ${rowOf(other, columns)})`);
 

@@ -11,11 +11,14 @@ export interface SalesFilter extends DayRange {
   currency?: string;
 }
 
+/** Whether only orders of one partner count. */
 export const isOfOnePartner = ({ scope, partnerName }: SalesFilter): boolean =>
   scope !== null || partnerName !== undefined;
 
+/** Whether only orders of a range of days count. */
 export const isOfRange = ({ from, to }: DayRange): boolean => from !== undefined || to !== undefined;
 
+/** The condition on the partner, of orders and of sums by partner. */
 export const isOfPartner = ({ scope, partnerName }: SalesFilter): Sql =>
   allOf(
     [scope ?? undefined, partnerName]
@@ -23,6 +26,7 @@ export const isOfPartner = ({ scope, partnerName }: SalesFilter): Sql =>
       .map((name) => sql`partner_name = ${name}`),
   );
 
+/** The condition on the currency, of orders and of sums. */
 export const isInCurrency = ({ currency }: SalesFilter): Sql =>
   currency === undefined ? raw('true') : sql`currency = ${currency}`;
 
