@@ -116,7 +116,7 @@ export function duration(milliseconds: number): string {
   return new Intl.NumberFormat(locale, { style: 'unit', unit, unitDisplay: 'long' }).format(number);
 }
 
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' });
 const dates = new Intl.DateTimeFormat(locale, { dateStyle: 'medium' });
 const relativeDaysMax = 7;
 const utcDays = new Intl.DateTimeFormat(locale, { dateStyle: 'medium', timeZone: 'UTC' });

@@ -3,6 +3,8 @@ import { useSyncExternalStore } from 'react';
 const name = 'api-key';
 const scopeName = 'sees-all-partners';
 const listeners = new Set<() => void>();
+/** Feeds with changes that were not sent. */
+export const unsent = new Set<string>();
 let isRefused = false;
 
 /** The API key, in the session storage of this tab only. */
@@ -27,6 +29,7 @@ export function keptScope(): boolean | undefined {
 /** Removes the key, and all unfinished work. */
 export function signOut(): void {
   sessionStorage.clear();
+  unsent.clear();
   listeners.forEach((listener) => listener());
 }
 

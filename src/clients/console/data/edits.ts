@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { unsent } from '../session';
 import { startMending, type Mending, type RowEdits } from './mending';
 
 interface StoredEdits {
@@ -14,9 +15,6 @@ export interface KeptEdits {
   areStored: boolean;
   keep: (change: (mending: Mending) => Mending) => void;
 }
-
-/** Feeds with changes that were not sent. */
-const unsent = new Set<string>();
 
 const warn = (event: BeforeUnloadEvent) => {
   if (unsent.size > 0) event.preventDefault();

@@ -1,4 +1,4 @@
-import { Button } from 'react-aria-components';
+import { Button } from 'react-aria-components/Button';
 import type { Schemas } from '../api';
 import { changeActions, countChanges, type ChangeView } from '../data/changes';
 import { count } from '../locale';

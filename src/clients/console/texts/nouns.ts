@@ -7,5 +7,3 @@ const counted = (one: string, other: string) => (value: number) =>
 export const productsOf = counted('product', 'products');
 export const rowsOf = counted('row', 'rows');
 export const columnsOf = counted('column', 'columns');
-export const feedsOf = counted('feed', 'feeds');
-export const ordersOf = counted('order', 'orders');

@@ -21,7 +21,6 @@ export const sendingTexts = {
     steps: 'Steps',
     of: 'From',
     step: { file: 'File', check: 'Check', preview: 'Preview' },
-    file: 'The file',
     rows: 'Rows of a spreadsheet',
     partner: 'Partner',
     partnerHint: 'The partner that sells these products. A new name creates a new partner.',
@@ -64,7 +63,6 @@ export const sendingTexts = {
     proposing: 'Looking for the format that reads it…',
     lost: 'The file is no longer here',
     lostWay: 'The browser keeps one file at a time. Choose it again.',
-    facts: 'Read as',
     encoding: 'Encoding',
     encodings: {
       'utf-8': 'UTF-8',

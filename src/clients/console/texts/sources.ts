@@ -4,7 +4,6 @@ export const sourcesTexts = {
   sources: {
     title: 'Sources',
     lead: 'Addresses from which feeds are fetched: on a schedule, or when you ask for it.',
-    source: 'Source',
     none: 'No source yet',
     noneOfPartner: 'This partner has no source',
     noneLead:

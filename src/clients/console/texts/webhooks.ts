@@ -110,7 +110,7 @@ export const webhooksTexts = {
         .map((action) =>
           [
             `npm run --silent admin -- webhooks ${action} ${id}`,
-            action === 'replay' && '--from 2026-11-20 --to 2026-11-21',
+            action === 'replay' && '--from YYYY-MM-DD --to YYYY-MM-DD',
           ]
             .filter(Boolean)
             .join(' '),

@@ -24,6 +24,11 @@ export function SourceTestView({ path }: { path: SourcePath }) {
   const last = useLastFetch(path);
   const fetchNow = useFetchNow();
   const error = source.error ?? last.error ?? fetchNow.error;
+  const retry = () => {
+    const failed = [source, last].filter((asked) => asked.error);
+    if (failed.length === 0) fetchNow.mutate(path);
+    for (const asked of failed) void asked.refetch();
+  };
   const feedId = !isInProgress(last.data) && last.data?.feed_id;
   return (
     <PageView
@@ -38,7 +43,7 @@ export function SourceTestView({ path }: { path: SourcePath }) {
         </Link>
       }
     >
-      {error && <FailureNotice error={error} retry={() => void source.refetch()} />}
+      {error && <FailureNotice error={error} retry={retry} />}
       {last.data && <Outcome path={path} fetch={last.data} onRepeat={() => fetchNow.mutate(path)} />}
       {last.data === null && (
         <Card>
