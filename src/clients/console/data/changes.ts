@@ -1,4 +1,5 @@
 import type { Schemas } from '../api';
+import { countsOf } from './runs';
 
 export type Change = Schemas['PlannedItem'] | Schemas['ProductChange'];
 export type ShownAction = Schemas['ChangeAction'];
@@ -20,11 +21,11 @@ export const changeViewOf = (read: (name: string) => string): ChangeView => ({
 });
 
 /** Returns the number of products for each kind; `all` is their sum. */
-export function countChanges({ inserted, updated, withdrawn, restored }: Schemas['RunSummary']) {
+export function countChanges(summary: Schemas['RunSummary']) {
+  const { inserted, updated, withdrawn, restored } = countsOf(summary);
   return {
-    all: inserted + updated + withdrawn,
-    // The service also counts restored products as updated.
-    update: updated - restored,
+    all: inserted + updated + withdrawn + restored,
+    update: updated,
     insert: inserted,
     withdraw: withdrawn,
     restore: restored,

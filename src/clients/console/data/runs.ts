@@ -16,6 +16,12 @@ export async function fetchRuns(jobId: string): Promise<Run[]> {
 export const lastLoadOf = (runs: Run[]): number | undefined =>
   runs.find(({ kind, status }) => kind === 'load' && status !== 'cancelled')?.run;
 
+/** Returns the counts of a run, with each product in one of them: the service also counts restored ones as updated. */
+export const countsOf = (summary: Schemas['RunSummary']): Schemas['RunSummary'] => ({
+  ...summary,
+  updated: summary.updated - summary.restored,
+});
+
 /** Returns who requested a run, in words: keys of the settings have no name of their own. @param key - its name, or null */
 export const requesterOf = (key: string | null): string => texts.runs.requesters[key ?? ''] ?? key ?? '';
 

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
+import { countsOf } from '../data/runs';
 import { count } from '../locale';
 import { texts } from '../texts';
 import { Counts } from './counts';
@@ -15,9 +16,9 @@ interface Options {
   addressOf?: (name: CountName) => string | undefined;
 }
 
-/** The counts of a run, with each product in one of them: the service also counts restored ones as updated. */
+/** The counts of a run, with each product in one of them. */
 export function Summary({ summary, addressOf = () => undefined }: Options) {
-  const shown = { ...summary, updated: summary.updated - summary.restored };
+  const shown = countsOf(summary);
   const names = [...always, ...ifAny.filter((name) => summary[name] > 0)];
   return (
     <Counts

@@ -1,4 +1,4 @@
-import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
@@ -28,6 +28,7 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
   const runs = useQuery({
     queryKey: ['runs', jobId, 'latest', job.data?.status],
     queryFn: () => fetchRuns(jobId),
+    placeholderData: keepPreviousData,
   });
   const { past, error, press } = useStartRun(feed, {
     onQuestion: () => navigate(preview),
@@ -41,18 +42,21 @@ export function RunView({ feed }: { feed: Schemas['Feed'] }) {
       void queries.invalidateQueries({ predicate: ({ queryKey: [of] }) => of !== 'job' && of !== 'runs' });
   }, [status, queries]);
   if (job.error) return <FailureNotice error={job.error} retry={() => void job.refetch()} />;
-  if (!job.data || !runs.data) return <Loading />;
+  if (!job.data || runs.isPending) return <Loading />;
+  // Runs read before the last change of the status do not have the last one.
+  const known = runs.isPlaceholderData ? [] : (runs.data ?? []);
   const isInProgress = status === 'running' || job.data.queued_at !== undefined;
-  const undoing = runs.data.find(({ run: number }) => number === job.data.reverted_by);
+  const undoing = known.find(({ run: number }) => number === job.data.reverted_by);
   return (
     <Card title={isInProgress ? texts.run.inProgress : texts.run.last}>
       {error && <FailureNotice error={error} />}
+      {runs.error && <FailureNotice error={runs.error} retry={() => void runs.refetch()} />}
       {isInProgress ? (
         <InProgress job={job.data} />
       ) : (
         <>
           {status === 'completed' && (
-            <Completed feed={feed} job={job.data} run={lastLoadOf(runs.data)} undoing={undoing} />
+            <Completed feed={feed} job={job.data} run={lastLoadOf(known)} undoing={undoing} />
           )}
           {status === 'failed' && <Failed feed={feed} job={job.data} />}
           {status === 'queued' && (

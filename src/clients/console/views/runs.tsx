@@ -3,7 +3,7 @@ import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { usePages } from '../data/queries';
 import { reasonOf } from '../data/reasons';
-import { requesterOf } from '../data/runs';
+import { countsOf, requesterOf } from '../data/runs';
 import { count } from '../locale';
 import { Empty } from '../parts/empty';
 import { Card } from '../parts/page';
@@ -22,17 +22,21 @@ export function RunsView({ feed: { feed_id: feed, validation_job_id: jobId } }: 
   const runs = usePages(['runs', jobId], (cursor) =>
     bodyOf(client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { cursor } } })),
   );
-  const counted = (name: 'inserted' | 'updated' | 'withdrawn' | 'skipped'): TableColumn<Run> => ({
+  const counted = (
+    name: 'inserted' | 'updated' | 'withdrawn' | 'restored' | 'skipped',
+  ): TableColumn<Run> => ({
     title: texts.counts[name]!,
     kind: 'number',
-    cell: ({ summary }) => summary && count(summary[name]),
+    cell: ({ summary }) => summary && count(countsOf(summary)[name]),
   });
+  const hasRestored = runs.data?.pages.some(({ items }) => items.some(({ summary }) => summary?.restored));
   const columns: TableColumn<Run>[] = [
     { title: texts.runs.number, kind: 'name', cell: (run) => <RunName feed={feed} run={run} /> },
     { title: texts.runs.status, cell: (run) => <Result run={run} /> },
     counted('inserted'),
     counted('updated'),
     counted('withdrawn'),
+    ...(hasRestored ? [counted('restored')] : []),
     counted('skipped'),
     {
       title: texts.runs.by,
