@@ -139,8 +139,8 @@ describe('skipped rows', () => {
       .click();
     await page.waitForURL(/\/feeds\/FD\d+\/issues\?code=invalid_price$/);
     await page.goBack();
-    await page.getByLabel('Until').fill('2020-01-31');
-    await page.getByLabel('From').fill('2020-01-01');
+    await page.getByLabel('Last day').fill('2020-01-31');
+    await page.getByLabel('First day').fill('2020-01-01');
     await page.getByText('No feed was loaded in this time').waitFor();
     expect(complaints).toEqual([]);
   });
@@ -159,7 +159,7 @@ describe('the feeds', () => {
     await names.nth(2).waitFor({ state: 'detached' });
     await names.nth(1).waitFor();
     expect(await names.count()).toBe(2);
-    await page.getByLabel('Until').fill('2020-01-31');
+    await page.getByLabel('Last day').fill('2020-01-31');
     await page.getByText('No feed matches').waitFor();
     expect(new URL(page.url()).searchParams.get('to')).toBe('2020-01-31');
     expect(await findUnreadable(page)).toEqual([]);

@@ -12,7 +12,7 @@ export const shareOfTotal = (part: string, whole: string) =>
   Number(whole) > 0 ? Number(part) / Number(whole) : 0;
 
 /** Returns the change in percent; undefined without an earlier amount. */
-export const changeOf = (before: string, after: string) =>
+export const changeOf = (before: string | number, after: string | number) =>
   Number(before) > 0 ? (100 * (Number(after) - Number(before))) / Number(before) : undefined;
 
 /** Returns the values by how often they occur, the most frequent first. */

@@ -12,8 +12,11 @@ export interface Period {
 
 const dayAt = (milliseconds: number) => new Date(milliseconds).toISOString().slice(0, 10);
 
-/** Returns the day that is some days later. @param day - YYYY-MM-DD @param days - negative: earlier */
-export const addDays = (day: string, days: number) => dayAt(Date.parse(day) + days * dayMilliseconds);
+/** Returns the day that is some days later; empty for a text that is no day. @param days - negative: earlier */
+export function addDays(day: string, days: number): string {
+  const time = Date.parse(`${day}T00:00:00Z`);
+  return Number.isNaN(time) ? '' : dayAt(time + days * dayMilliseconds);
+}
 
 export const today = () => dayAt(Date.now());
 
@@ -40,4 +43,20 @@ export function periodOf(
 export function periodBefore(period: Period): Period | undefined {
   const days = daysOf(period);
   return days ? { from: addDays(period.from!, -days), to: period.from } : undefined;
+}
+
+/** Returns the last seven days, today included, and the seven days before. @param current - today */
+export function weeksUntil(current: string): Record<'before' | 'last', Required<Period>> {
+  const to = addDays(current, 1);
+  const from = addDays(to, -7);
+  return { before: { from: addDays(from, -7), to: from }, last: { from, to } };
+}
+
+/** Returns the first and last second of the time axis for bars of days or months; undefined for an open period. */
+export function axisOf({ from, to }: Period, grain: 'daily' | 'monthly'): [number, number] | undefined {
+  if (!from || !to) return undefined;
+  const startOf = (day: string) => Date.parse(grain === 'monthly' ? `${day.slice(0, 8)}01` : day);
+  // A bar stands in the middle of its day or month, which begin at its time.
+  const half = (grain === 'monthly' ? 15 : 0.5) * dayMilliseconds;
+  return [(startOf(from) - half) / 1000, (startOf(addDays(to, -1)) + half) / 1000];
 }

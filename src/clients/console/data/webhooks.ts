@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { bodyOf, client, type Schemas } from '../api';
-import { inDays, type ReplayPeriod } from './periods';
+import { inDays, type ReplayPeriod } from './replay-period';
 import { allItems, usePages } from './queries';
 
 export type Webhook = Schemas['Webhook'];

@@ -2,9 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { bodyOf, client, type Schemas } from '../api';
-import { sumOf } from '../data/amounts';
-import type { Period } from '../data/period';
-import { growth, weeksUntil, type Weeks } from '../data/week';
+import { changeOf, sumOf } from '../data/amounts';
+import { today, weeksUntil, type Period } from '../data/period';
 import { change, count, money, percent } from '../locale';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -26,7 +25,7 @@ interface Figure {
 
 /** The figures of the last seven days beside those of the seven days before. @param partner - empty: all partners */
 export function WeekFigures({ partner = '' }: { partner?: string }) {
-  const { before, last } = weeksUntil(Date.now());
+  const { before, last } = weeksUntil(today());
   const loads = useQuery({
     queryKey: ['week', 'loads', partner, last.to],
     queryFn: () => Promise.all([before, last].map((days) => fetchLoads(partner, days))),
@@ -52,7 +51,7 @@ export function WeekFigures({ partner = '' }: { partner?: string }) {
   );
 }
 
-const fetchLoads = (partner: string, days: { from: string; to: string }) =>
+const fetchLoads = (partner: string, days: Period) =>
   bodyOf(
     client.GET('/analytics/skipped-rows', {
       params: { query: { ...days, partner_name: partner || undefined, limit: 1 } },
@@ -99,7 +98,7 @@ interface Sales {
 }
 
 /** Fetches the sales of both weeks in the currency of the last order; null without an order. */
-async function fetchSales(weeks: Weeks): Promise<Sales | null> {
+async function fetchSales(weeks: ReturnType<typeof weeksUntil>): Promise<Sales | null> {
   const [order] = (await bodyOf(client.GET('/orders', { params: { query: { limit: 1 } } }))).items;
   if (!order) return null;
   const { currency } = order;
@@ -135,7 +134,7 @@ const salesFigures = ({ currency, last, before }: Sales): Figure[] => [
 ];
 
 function shown({ title, value, before, format = count, href, note }: Figure): Count {
-  const more = growth(value, before);
+  const more = changeOf(before, value);
   const comparison: ReactNode =
     more === undefined ? texts.week.before(format(before)) : texts.week.changed(change(more), format(before));
   return {

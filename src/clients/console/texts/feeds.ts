@@ -16,8 +16,6 @@ export const feedsTexts = {
     partner: 'Partner',
     status: 'Status',
     uploaded: 'Uploaded',
-    from: 'From',
-    to: 'Until',
     filters: 'Filters',
   },
   feed: {
@@ -131,13 +129,11 @@ export const feedsTexts = {
     catalog: 'See the products',
   },
   issues: {
-    title: 'Issues of the last run',
     none: 'Zero issues',
     noneLead: 'Every row of the last run was loaded as it is.',
     notRun: 'Issues are known after a run',
     notRunLead: 'A run checks every row, and loads those without an error. The others can be mended here.',
     reasons: 'Why rows were skipped or have a warning',
-    rows: rowsOf,
     /** Reasons of issues, by code. */
     shortReasons: {
       missing_required: 'A required cell is empty',
@@ -182,7 +178,6 @@ export const feedsTexts = {
     warnings: 'Warnings',
     warningsLead: 'These rows have warnings. They were loaded, except repeated headers, which were skipped.',
     line: 'Line',
-    first: (line: number) => `first in line ${line}:`,
     cell: (column: string, line: string) => `${column}, line ${line}`,
     reason: 'Why',
     value: 'Value',

@@ -66,7 +66,7 @@ export const partnersTexts = {
       never_run: (feeds) =>
         plural(feeds, { one: 'A feed waits to be run', other: `${count(feeds)} feeds wait to be run` }),
     } as Record<AttentionReason, (count: number) => string>,
-    /** The one action for each reason; `data/attention` has its address. */
+    /** The one action for each reason; `parts/attention` has its address. */
     ways: {
       last_run_failed: 'See why it failed',
       withdrawals_blocked: 'Preview, then decide',
@@ -98,8 +98,6 @@ export const partnersTexts = {
   skipped: {
     title: 'Skipped rows',
     lead: 'Why rows were skipped in the last load of each feed, the most frequent reason first.',
-    from: 'From',
-    to: 'Until',
     partner: 'Partner',
     reason: 'Why',
     rows: 'Rows',

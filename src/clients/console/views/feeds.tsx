@@ -1,6 +1,6 @@
 import { useFilters } from '../data/address';
 import { useHasNone } from '../data/existence';
-import { dayAfter } from '../data/week';
+import { addDays } from '../data/period';
 import { Empty } from '../parts/empty';
 import { FeedList, NoFeed } from '../parts/feed-list';
 import { FeedTabs } from '../parts/feed-tabs';
@@ -13,9 +13,9 @@ import { texts } from '../texts';
 const statuses = ['processing', 'processed', 'failed'] as const;
 const filters = ['partner', 'status', 'from', 'to'];
 
-/** Returns the beginning of a day in the user's time zone, as the API takes it; undefined for a text that is no day. */
+/** Returns the beginning of a day of UTC, as the API takes it; undefined for a text that is no day. */
 function timeOf(day: string | undefined): string | undefined {
-  const time = new Date(`${day}T00:00`);
+  const time = new Date(`${day}T00:00Z`);
   return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
 }
 
@@ -25,7 +25,7 @@ export function FeedsView() {
   const partner = useDeferred(read('partner').trim());
   const status = statuses.find((known) => known === read('status'));
   const hasNone = useHasNone('feeds');
-  const query = { status, uploaded_from: timeOf(read('from')), uploaded_to: timeOf(dayAfter(read('to'))) };
+  const query = { status, uploaded_from: timeOf(read('from')), uploaded_to: timeOf(addDays(read('to'), 1)) };
   if (hasNone)
     return (
       <PageView title={texts.feeds.title}>
@@ -52,12 +52,12 @@ export function FeedsView() {
             onChange={(chosen) => write({ status: chosen })}
           />
           <Field
-            label={texts.feeds.from}
+            label={texts.period.first}
             type="date"
             value={read('from')}
             onChange={(from) => write({ from })}
           />
-          <Field label={texts.feeds.to} type="date" value={read('to')} onChange={(to) => write({ to })} />
+          <Field label={texts.period.last} type="date" value={read('to')} onChange={(to) => write({ to })} />
         </div>
         <FeedList
           partner={partner}

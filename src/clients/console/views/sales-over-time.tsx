@@ -1,7 +1,7 @@
 import { useMemo } from 'react';
 import type { Schemas } from '../api';
 import { changeOf, sumOf } from '../data/amounts';
-import { daysOf, periodBefore } from '../data/period';
+import { axisOf, daysOf, periodBefore } from '../data/period';
 import { useSalesOverTime, type SalesQuestion } from '../data/sales';
 import { change, count, day, money, month, shortMoney } from '../locale';
 import { Chart } from '../parts/chart';
@@ -34,7 +34,7 @@ export function SalesOverTime({ filter }: Options) {
           ) : (
             <>
               <Totals results={results} earlier={before && earlier} filter={filter} />
-              <SalesChart results={results} filter={filter} label={texts.sales.overTime[grain]} />
+              <SalesChart results={results} filter={filter} grain={grain} />
               <Figures
                 label={texts.sales.overTime[grain]}
                 rows={results}
@@ -75,7 +75,7 @@ function Totals({
         {
           title: texts.sales.units,
           value: count(units),
-          note: earlier && noteOf(changeOf(`${unitsOf(earlier)}`, `${units}`)),
+          note: earlier && noteOf(changeOf(unitsOf(earlier), units)),
         },
       ]}
     />
@@ -83,9 +83,12 @@ function Totals({
 }
 
 const seconds = (at: string) => Date.parse(at) / 1000;
-const halfDay = 43_200;
 
-function SalesChart({ results, filter, label }: Options & { results: PeriodSales[]; label: string }) {
+function SalesChart({
+  results,
+  filter,
+  grain,
+}: Options & { results: PeriodSales[]; grain: Schemas['Grain'] }) {
   const { currency, from, to } = filter;
   const { times, series, range, format } = useMemo(
     () => ({
@@ -98,13 +101,14 @@ function SalesChart({ results, filter, label }: Options & { results: PeriodSales
           values: results.map(({ total_sales }) => Number(total_sales)),
         },
       ],
-      // A bar stands in the middle of its day.
-      range: from && to ? ([seconds(from) - halfDay, seconds(to) - halfDay] as const) : undefined,
+      range: axisOf({ from, to }, grain),
       format: (value: number) => shortMoney(value, currency),
     }),
-    [results, currency, from, to],
+    [results, currency, from, to, grain],
   );
-  return <Chart label={label} times={times} series={series} range={range} format={format} />;
+  return (
+    <Chart label={texts.sales.overTime[grain]} times={times} series={series} range={range} format={format} />
+  );
 }
 
 const periodColumns = (currency: string): Figure<PeriodSales>[] => [

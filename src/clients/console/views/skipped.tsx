@@ -2,8 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { bodyOf, client, type Schemas } from '../api';
 import { useFilters } from '../data/address';
-import { useProfile } from '../data/queries';
-import { dayAfter, dayBefore } from '../data/week';
+import { addDays } from '../data/period';
 import { count, percent } from '../locale';
 import { Counts } from '../parts/counts';
 import { Empty } from '../parts/empty';
@@ -22,7 +21,7 @@ import { texts } from '../texts';
 export function SkippedView() {
   const [read, write] = useFilters();
   const partner = useDeferred(read('partner').trim());
-  const [from, to] = [read('from'), dayAfter(read('to'))];
+  const [from, to] = [read('from'), addDays(read('to'), 1) || undefined];
   const skipped = useQuery({
     queryKey: ['skipped-rows', partner, from, to],
     queryFn: () =>
@@ -48,15 +47,15 @@ export function SkippedView() {
             onChange={(name) => write({ partner: name })}
           />
           <Field
-            label={texts.skipped.from}
+            label={texts.period.first}
             type="date"
             value={from || firstDay}
             onChange={(day) => write({ from: day })}
           />
           <Field
-            label={texts.skipped.to}
+            label={texts.period.last}
             type="date"
-            value={read('to') || (endDay && dayBefore(endDay))}
+            value={read('to') || (endDay && addDays(endDay, -1))}
             error={isReversed ? texts.skipped.reversed : undefined}
             onChange={(day) => write({ to: day })}
           />
@@ -68,7 +67,6 @@ export function SkippedView() {
 }
 
 function Reasons({ skipped: { feeds, summary, results } }: { skipped: Schemas['SkippedRows'] }) {
-  const profile = useProfile();
   const { feedsLoaded, rowsRead, none, noneLead, noLoads, noLoadsLead, unit } = texts.skipped;
   const toFeeds = (
     <Link className="button" href={routes.feeds}>
@@ -95,9 +93,7 @@ function Reasons({ skipped: { feeds, summary, results } }: { skipped: Schemas['S
         <Empty title={none} lead={noneLead} action={toFeeds} />
       ) : (
         <>
-          <Query of={profile}>
-            {({ issue_codes }) => <ReasonTable results={results} codes={issue_codes} />}
-          </Query>
+          <ReasonTable results={results} />
           <p className="muted small">{unit}</p>
         </>
       )}
@@ -105,12 +101,7 @@ function Reasons({ skipped: { feeds, summary, results } }: { skipped: Schemas['S
   );
 }
 
-interface TableOptions {
-  results: Schemas['SkippedRows']['results'];
-  codes: Schemas['FeedProfile']['issue_codes'];
-}
-
-function ReasonTable({ results, codes }: TableOptions) {
+function ReasonTable({ results }: Pick<Schemas['SkippedRows'], 'results'>) {
   const { partner, reason, rows, feeds, last, issues } = texts.skipped;
   return (
     <DataTable
@@ -127,8 +118,7 @@ function ReasonTable({ results, codes }: TableOptions) {
         },
         {
           title: reason,
-          cell: ({ code }) =>
-            codes.find((known) => known.code === code)?.description ?? <Value>{code}</Value>,
+          cell: ({ code }) => texts.issues.shortReasons[code] ?? <Value>{code}</Value>,
         },
         { title: rows, kind: 'number', cell: (result) => count(result.rows) },
         { title: feeds, kind: 'number', cell: (result) => count(result.feeds) },

@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { RequestError } from '../api';
-import { replayDay, keptDays, lastHour, type ReplayPeriod } from '../data/periods';
+import { replayDay, keptDays, lastHour, type ReplayPeriod } from '../data/replay-period';
 import { usePause, usePing, useReplay, type Webhook, type WebhookPath } from '../data/webhooks';
 import { weekday } from '../locale';
 import { Action } from '../parts/action';

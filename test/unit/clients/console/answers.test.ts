@@ -2,10 +2,12 @@ import fc from 'fast-check';
 import { byFrequency, changeOf, shareOfTotal, sumOf } from '../../../../src/clients/console/data/amounts';
 import {
   addDays,
+  axisOf,
   daysOf,
   periodBefore,
   periodNames,
   periodOf,
+  weeksUntil,
 } from '../../../../src/clients/console/data/period';
 
 const none = { first: '', last: '' };
@@ -54,6 +56,42 @@ describe('a period', () => {
   });
 });
 
+describe('the last two weeks', () => {
+  it('are seven days each, adjoin, and end with today, also across a change of clocks', () => {
+    expect(weeksUntil('2026-03-30')).toEqual({
+      before: { from: '2026-03-17', to: '2026-03-24' },
+      last: { from: '2026-03-24', to: '2026-03-31' },
+    });
+    expect(weeksUntil('2027-01-01').last).toEqual({ from: '2026-12-26', to: '2027-01-02' });
+  });
+});
+
+describe('days', () => {
+  it('have neighbors, and other texts have none', () => {
+    expect(addDays('2028-02-28', 1)).toBe('2028-02-29');
+    expect(addDays('2027-01-01', -1)).toBe('2026-12-31');
+    for (const text of ['', 'soon', '2026-13-01']) expect(addDays(text, 1)).toBe('');
+  });
+});
+
+describe('the axis of a period', () => {
+  const ends = (from: string, to: string) => [Date.parse(from) / 1000, Date.parse(to) / 1000];
+
+  it('has room for the whole bars of its first and last day', () => {
+    const axis = axisOf({ from: '2026-03-08', to: '2026-03-15' }, 'daily');
+    expect(axis).toEqual(ends('2026-03-07T12:00Z', '2026-03-14T12:00Z'));
+  });
+
+  it('has room for the whole bars of its first and last month, wherever it starts and ends in them', () => {
+    const axis = axisOf({ from: '2026-03-20', to: '2026-09-01' }, 'monthly');
+    expect(axis).toEqual(ends('2026-02-14T00:00Z', '2026-08-16T00:00Z'));
+  });
+
+  it('is unknown for an open period', () => {
+    expect(axisOf({ from: '2026-03-08' }, 'daily')).toBeUndefined();
+  });
+});
+
 describe('amounts', () => {
   it('are added without rounding', () => {
     expect(sumOf([])).toBe('0.00');
@@ -69,6 +107,7 @@ describe('amounts', () => {
   it('are compared with a whole and with an earlier amount', () => {
     expect([shareOfTotal('25.00', '100.00'), shareOfTotal('0.00', '0.00')]).toEqual([0.25, 0]);
     expect([changeOf('80.00', '100.00'), changeOf('0.00', '100.00')]).toEqual([25, undefined]);
+    expect([changeOf(2, 3), changeOf(4, 1), changeOf(5, 0)]).toEqual([50, -75, -100]);
   });
 });
 

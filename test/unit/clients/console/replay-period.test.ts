@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { replayDay, inDays, lastHour } from '../../../../src/clients/console/data/periods';
+import { replayDay, inDays, lastHour } from '../../../../src/clients/console/data/replay-period';
 
 const dayMilliseconds = 86_400_000;
 const instants = fc.integer({ min: Date.UTC(2025, 0), max: Date.UTC(2027, 0) }).map((at) => new Date(at));
