@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import type { Schemas } from '../api';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
-import { DataTable, type TableColumn } from './table';
+import { DataTable, type DataColumn } from './table';
 import { Time } from './time';
 import { Value, visible } from './value';
 
@@ -53,7 +53,7 @@ export function AttentionTable({ partners, isOfPartner = false }: Options) {
   const lines = partners.flatMap(({ partner_name, attention }) =>
     attention.map((each): Line => ({ partner: partner_name, attention: each })),
   );
-  const name: TableColumn<Line> = {
+  const name: DataColumn<Line> = {
     title: texts.partners.name,
     kind: 'name',
     cell: ({ partner }) => (
@@ -62,7 +62,7 @@ export function AttentionTable({ partners, isOfPartner = false }: Options) {
       </Link>
     ),
   };
-  const reason: TableColumn<Line> = {
+  const reason: DataColumn<Line> = {
     title: what,
     kind: isOfPartner ? 'name' : undefined,
     cell: ({ attention }) => <ReasonText {...attention} />,

@@ -5,7 +5,7 @@ import { changeOfField, fieldsOf, type Change } from '../data/changes';
 import { change as percentText, money } from '../locale';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
-import { DataTable, type TableColumn } from './table';
+import { DataTable, type DataColumn } from './table';
 import { Value } from './value';
 
 interface Options {
@@ -17,7 +17,7 @@ interface Options {
 
 /** Changes of products: one line for each, with a column for each field that changes. */
 export function Changes({ items, label, isOneKind = false }: Options) {
-  const columns: TableColumn<Change>[] = [{ title: texts.plan.product, kind: 'name', cell: productCell }];
+  const columns: DataColumn<Change>[] = [{ title: texts.plan.product, kind: 'name', cell: productCell }];
   if (!isOneKind) columns.push({ title: texts.plan.kind, kind: 'tight', cell: kindCell });
   for (const field of fieldsOf(items)) {
     const title = texts.fields[field]!;
@@ -29,7 +29,7 @@ export function Changes({ items, label, isOneKind = false }: Options) {
   );
 }
 
-function percentColumn(items: Change[]): TableColumn<Change>[] {
+function percentColumn(items: Change[]): DataColumn<Change>[] {
   if (items.every((item) => item.price_change_percent === undefined)) return [];
   return [{ title: texts.plan.percent, kind: 'number', cell: percentCell }];
 }

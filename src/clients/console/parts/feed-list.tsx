@@ -8,7 +8,7 @@ import { texts } from '../texts';
 import { Empty } from './empty';
 import { List } from './query';
 import { Status } from './summary';
-import { DataTable, type TableColumn } from './table';
+import { DataTable, type DataColumn } from './table';
 import { Time } from './time';
 import { Value } from './value';
 
@@ -55,7 +55,7 @@ export const NoFeed = ({ partner }: Pick<Options, 'partner'>) => (
   />
 );
 
-const columns: TableColumn<ListedFeed>[] = [
+const columns: DataColumn<ListedFeed>[] = [
   {
     title: texts.feeds.file,
     kind: 'name',

@@ -4,9 +4,9 @@ import { saveFile } from '../api';
 import { count, money } from '../locale';
 import { texts } from '../texts';
 import { Action } from './action';
-import { DataTable, type TableColumn } from './table';
+import { DataTable, type DataColumn } from './table';
 
-export interface Figure<Row> extends Pick<TableColumn<Row>, 'title' | 'kind'> {
+export interface Figure<Row> extends Pick<DataColumn<Row>, 'title' | 'kind'> {
   /** The raw value, for the download. */
   value: (row: Row) => string | number;
   /** The value as it is shown, for the user's locale. */

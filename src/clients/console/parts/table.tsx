@@ -3,7 +3,7 @@ import { texts } from '../texts';
 
 export type Direction = 'ascending' | 'descending';
 
-export interface TableColumn<Row> {
+export interface DataColumn<Row> {
   title: string;
   /** Content of a cell; null for none. */
   cell: (row: Row) => ReactNode;
@@ -16,7 +16,7 @@ export interface TableColumn<Row> {
 interface Options<Row> {
   /** Description of the table, for screen readers. */
   label: string;
-  columns: TableColumn<Row>[];
+  columns: DataColumn<Row>[];
   rows: Row[];
   keyOf: (row: Row) => string | number;
   /** Class of a row, or undefined. */
@@ -50,7 +50,7 @@ export function DataTable<Row>({ label, columns, rows, keyOf, kindOf }: Options<
 }
 
 // On a phone, the styles take the meaning of these elements away: their roles keep it.
-function Title<Row>({ title, kind, sort }: TableColumn<Row>) {
+function Title<Row>({ title, kind, sort }: DataColumn<Row>) {
   return (
     <th
       role="columnheader"
@@ -69,7 +69,7 @@ function Title<Row>({ title, kind, sort }: TableColumn<Row>) {
   );
 }
 
-function Cell({ title, kind, content }: Pick<TableColumn<never>, 'title' | 'kind'> & { content: ReactNode }) {
+function Cell({ title, kind, content }: Pick<DataColumn<never>, 'title' | 'kind'> & { content: ReactNode }) {
   if (kind === 'name')
     return (
       <th role="rowheader" scope="row">

@@ -8,7 +8,7 @@ import { useLastLoad } from '../data/runs';
 import { Card } from '../parts/page';
 import { Empty } from '../parts/empty';
 import { List, Query } from '../parts/query';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
 import { texts } from '../texts';
@@ -103,7 +103,7 @@ function Warnings({ jobId, code }: { jobId: string; code: string }) {
     ),
   );
   if (issues.data?.pages[0]?.issues_removed_at) return <p className="notice">{texts.issues.removed}</p>;
-  const columns: TableColumn<Schemas['RowIssue']>[] = [
+  const columns: DataColumn<Schemas['RowIssue']>[] = [
     { title: texts.issues.line, kind: 'number', cell: ({ line }) => line },
     { title: texts.fields.sku!, kind: 'tight', cell: ({ sku }) => sku && <Value>{sku}</Value> },
     { title: texts.plan.field, kind: 'tight', cell: ({ field }) => field && (texts.fields[field] ?? field) },

@@ -10,7 +10,7 @@ import { Facts } from '../parts/facts';
 import { Card, PageView } from '../parts/page';
 import { Query } from '../parts/query';
 import { RecordSource } from '../parts/record-source';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf, routes } from '../routes';
@@ -69,7 +69,7 @@ function Order({ order }: { order: Schemas['Order'] }) {
   );
 }
 
-const columnsFor = (currency: string, ask: (item: Item) => void): TableColumn<Item>[] => [
+const columnsFor = (currency: string, ask: (item: Item) => void): DataColumn<Item>[] => [
   {
     title: texts.sales.product,
     kind: 'name',

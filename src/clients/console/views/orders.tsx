@@ -11,7 +11,7 @@ import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { PeriodField, usePeriod } from '../parts/period-field';
 import { List } from '../parts/query';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -80,7 +80,7 @@ const NoOrders = () => (
 
 type Order = Schemas['Order'];
 
-const columns: TableColumn<Order>[] = [
+const columns: DataColumn<Order>[] = [
   {
     title: texts.orders.order,
     kind: 'name',

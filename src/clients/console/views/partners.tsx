@@ -8,7 +8,7 @@ import { Empty } from '../parts/empty';
 import { Choice, Field } from '../parts/field';
 import { Card, PageView } from '../parts/page';
 import { List } from '../parts/query';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -82,7 +82,7 @@ function NoPartner({ isFiltered }: { isFiltered: boolean }) {
   );
 }
 
-function columnsOf(sortBy: 'name' | 'attention', sort: (by: string) => void): TableColumn<Partner>[] {
+function columnsOf(sortBy: 'name' | 'attention', sort: (by: string) => void): DataColumn<Partner>[] {
   const { name, attention, products, last, lastFeed, never } = texts.partners;
   return [
     {

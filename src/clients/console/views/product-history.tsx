@@ -6,7 +6,7 @@ import { money } from '../locale';
 import { Availability } from '../parts/availability';
 import { Card } from '../parts/page';
 import { List } from '../parts/query';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
@@ -41,7 +41,7 @@ export function History({ product }: { product: Schemas['Product'] }) {
   );
 }
 
-const columnsFor = (currency: string | null | undefined): TableColumn<Version>[] => [
+const columnsFor = (currency: string | null | undefined): DataColumn<Version>[] => [
   { title: texts.product.when, kind: 'tight', cell: ({ valid_from }) => <Time at={valid_from} /> },
   {
     title: texts.product.what,

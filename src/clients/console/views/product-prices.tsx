@@ -6,7 +6,7 @@ import { money, shortMoney } from '../locale';
 import { Chart } from '../parts/chart';
 import { Card } from '../parts/page';
 import { Query } from '../parts/query';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { texts } from '../texts';
 
@@ -85,7 +85,7 @@ function PriceChart({ periods, currency }: { periods: PricePeriod[]; currency: s
   );
 }
 
-const columns: TableColumn<PricePeriod>[] = [
+const columns: DataColumn<PricePeriod>[] = [
   { title: texts.product.from, cell: ({ valid_from }) => <Time at={valid_from} /> },
   {
     title: texts.product.to,

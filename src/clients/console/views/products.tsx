@@ -7,7 +7,7 @@ import { money } from '../locale';
 import { Availability } from '../parts/availability';
 import { Empty } from '../parts/empty';
 import { List } from '../parts/query';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { useDeferred } from '../parts/use-deferred';
 import { Value } from '../parts/value';
@@ -59,7 +59,7 @@ export const NoProduct = () => (
 );
 
 /** Returns the order of a column, and what its title does: sorts by it, then in the other direction. */
-function useSort(): (field: SortField, first: 'asc' | 'desc') => TableColumn<Product>['sort'] {
+function useSort(): (field: SortField, first: 'asc' | 'desc') => DataColumn<Product>['sort'] {
   const [read, write] = useFilters();
   if (endOfDay(read('day'))) return () => undefined;
   // Newest first is the order without one.
@@ -75,7 +75,7 @@ function useSort(): (field: SortField, first: 'asc' | 'desc') => TableColumn<Pro
   };
 }
 
-function useColumns(): TableColumn<Product>[] {
+function useColumns(): DataColumn<Product>[] {
   const [read] = useFilters();
   const sortOf = useSort();
   const { product_name, brand, category, price, availability } = texts.fields;

@@ -9,7 +9,7 @@ import { Empty } from '../parts/empty';
 import { Card } from '../parts/page';
 import { List } from '../parts/query';
 import { Status } from '../parts/summary';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { addressOf } from '../routes';
@@ -22,15 +22,13 @@ export function RunsView({ feed: { feed_id: feed, validation_job_id: jobId } }: 
   const runs = usePages(['runs', jobId], (cursor) =>
     bodyOf(client.GET('/jobs/{job_id}/runs', { params: { path: { job_id: jobId }, query: { cursor } } })),
   );
-  const counted = (
-    name: 'inserted' | 'updated' | 'withdrawn' | 'restored' | 'skipped',
-  ): TableColumn<Run> => ({
+  const counted = (name: 'inserted' | 'updated' | 'withdrawn' | 'restored' | 'skipped'): DataColumn<Run> => ({
     title: texts.counts[name]!,
     kind: 'number',
     cell: ({ summary }) => summary && count(countsOf(summary)[name]),
   });
   const hasRestored = runs.data?.pages.some(({ items }) => items.some(({ summary }) => summary?.restored));
-  const columns: TableColumn<Run>[] = [
+  const columns: DataColumn<Run>[] = [
     { title: texts.runs.number, kind: 'name', cell: (run) => <RunName feed={feed} run={run} /> },
     { title: texts.runs.status, cell: (run) => <Result run={run} /> },
     counted('inserted'),

@@ -7,7 +7,7 @@ import { Empty } from '../parts/empty';
 import { Card, PageView } from '../parts/page';
 import { PartnerField } from '../parts/partner-field';
 import { List } from '../parts/query';
-import { DataTable, type TableColumn } from '../parts/table';
+import { DataTable, type DataColumn } from '../parts/table';
 import { Time } from '../parts/time';
 import { Value } from '../parts/value';
 import { useDeferred } from '../parts/use-deferred';
@@ -45,7 +45,7 @@ export function SourcesView() {
 export function SourceList({ partner, isOfPartner }: { partner: string; isOfPartner?: boolean }) {
   const list = useSources(partner);
   const { name, partner: owner, state, last, next, title } = texts.sources;
-  const columns: TableColumn<Schemas['Source']>[] = [
+  const columns: DataColumn<Schemas['Source']>[] = [
     { title: name, kind: 'name', cell: (source) => <NameAndUrl source={source} /> },
     { title: state, kind: 'tight', cell: (source) => <SourceState state={source.state} /> },
     { title: last, cell: (source) => <LastFetch source={source} /> },
