@@ -91,11 +91,15 @@ const anyId = (example: unknown) =>
 
 const asText = (schema: Schema) => fitting(schema).map(String);
 
+/** A day, or its beginning, as the schema says. */
+const dayOf = (day: string) => (schema: Schema) =>
+  fc.constant(resolve<Schema>(schema).format === 'date' ? day : `${day}T00:00:00Z`);
+
 /** Values of parameters with a rule that no schema expresses. */
-const ruled: Record<string, fc.Arbitrary<string>> = {
-  from: fc.constant('2026-03-01T00:00:00Z'),
-  to: fc.constant('2026-03-02T00:00:00Z'),
-  q: fc.array(fc.stringMatching(/^[a-zé]{2,9}$/), { maxLength: 8 }).map((words) => words.join(' ')),
+const ruled: Record<string, (schema: Schema) => fc.Arbitrary<string>> = {
+  from: dayOf('2026-03-01'),
+  to: dayOf('2026-03-02'),
+  q: () => fc.array(fc.stringMatching(/^[a-zé]{2,9}$/), { maxLength: 8 }).map((words) => words.join(' ')),
 };
 
 /** No schema expresses that the names `.` and `..` are reserved. */
@@ -127,7 +131,7 @@ function rightRequest(operation: Operation): fc.Arbitrary<Request> {
   );
   const parameters = inPlace(operation, 'query').filter(({ name }) => !oftenRefused.includes(name));
   const query = Object.fromEntries(
-    parameters.map(({ name, schema }) => [name, ruled[name] ?? asText(schema)]),
+    parameters.map(({ name, schema }) => [name, (ruled[name] ?? asText)(schema)]),
   );
   const requiredKeys = parameters.filter(({ required }) => required).map(({ name }) => name);
   return fc.record({
