@@ -37,7 +37,8 @@ function decimalsOf(value: string, currency: string | null | undefined): Intl.Nu
   const usual = currency
     ? new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits!
     : 2;
-  const given = /\.(\d+?)0*$/.exec(value)?.[1]!.length ?? 0;
+  // Zeros at the end are not shown.
+  const given = value.split('.')[1]?.length ?? 0;
   return { minimumFractionDigits: usual, maximumFractionDigits: Math.max(usual, given) };
 }
 

@@ -121,7 +121,7 @@ describe('an order', () => {
 describe('a product', () => {
   it('shows in words what changed and when, and is withdrawn after a confirmation', async () => {
     const page = await openView(`/products/${await productOf('Alder', 'A-3')}`);
-    await page.getByText('Out of stock').waitFor();
+    await page.getByText('Out of stock', { exact: true }).waitFor();
     await rows(page, 'History').getByText('Created: €59.00').waitFor();
     await goToView(page, `/products/${await productOf('Alder', 'A-1')}`);
     await rows(page, 'History').getByText('Price: €199.90 → €189.90').waitFor();
