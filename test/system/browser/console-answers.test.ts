@@ -133,8 +133,6 @@ describe('a product', () => {
     await dialog.getByText('It comes back with the next feed of Alder').waitFor();
     expect(await findUnreadable(page)).toEqual([]);
     await dialog.getByRole('button', { name: 'Withdraw the product' }).click();
-    await dialog.waitFor({ state: 'detached' });
-    await page.reload();
     await page.getByText('Withdrawn: it is in no list').waitFor();
     await rows(page, 'History').getByText('Withdrawn alone, without a feed').waitFor();
     expect(await button(page, 'Withdraw').count()).toBe(0);

@@ -23,7 +23,11 @@ export function WithdrawProduct({ product: { product_id, product_name, partner_n
       bodyOf(client.POST('/products/{product_id}/withdraw', { params: { path: { product_id } } })),
     onSuccess: async () => {
       setAsked(false);
-      await queries.invalidateQueries();
+      await Promise.all(
+        [['product', product_id], ['products'], ['facets']].map((queryKey) =>
+          queries.invalidateQueries({ queryKey }),
+        ),
+      );
     },
   });
   return (
