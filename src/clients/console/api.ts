@@ -12,7 +12,8 @@ export const consolePath = new URL('console', root).pathname;
 
 export const serviceUrl = root.href.replace(/\/$/, '');
 
-export const client = createClient<paths>({ baseUrl: serviceUrl });
+// The browser would answer from a copy of two seconds ago, also right after a change.
+export const client = createClient<paths>({ baseUrl: serviceUrl, cache: 'no-cache' });
 client.use({
   onRequest({ request }) {
     const key = apiKey();
