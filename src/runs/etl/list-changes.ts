@@ -4,11 +4,9 @@ import { boundedPageSql, type Found } from '../../base/db/page';
 import { sql } from '../../base/db/sql';
 import { productColumns, type ProductColumn } from '../../feed-format/columns';
 import { noSize, type ChangeSize } from './change-order';
+import type { FieldValue } from './list-effects';
 import { mergeSql, type ChangePosition, type ListedChanges } from './load';
 import type { StagedFeed } from './staging';
-
-/** Value of a product's field; a price is a decimal text. */
-type FieldValue = string | null;
 
 /** A change that `compareProducts` stored. */
 export type ProductChange = {
