@@ -3241,6 +3241,11 @@ export interface components {
             after: string | null;
         };
         /**
+         * @description The currency of the prices in `changes`, after the change; absent for a product without a currency, and for a withdrawal.
+         * @example EUR
+         */
+        CurrencyOfChange: string;
+        /**
          * @description The change of the price in percent of the price before, rounded to two decimals, half away from zero. Absent if the price does not change, there is none before or after, it was 0, or its currency changes.
          * @example -5.27
          */
@@ -3276,6 +3281,7 @@ export interface components {
          *       "line": 2,
          *       "sku": "TENT-2",
          *       "product_name": "Two-person tent",
+         *       "currency": "EUR",
          *       "action": "update",
          *       "changes": [
          *         {
@@ -3312,6 +3318,7 @@ export interface components {
              * @example Two-person tent
              */
             product_name: string;
+            currency?: components["schemas"]["CurrencyOfChange"];
             action: components["schemas"]["PlannedAction"];
             /** @description The fields that change; for a new product, the fields with a value; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
@@ -3341,6 +3348,7 @@ export interface components {
              * @example Two-person tent
              */
             product_name: string;
+            currency?: components["schemas"]["CurrencyOfChange"];
             action: components["schemas"]["PlannedReplacementAction"];
             /** @description The fields that change; for a withdrawal, none. */
             changes: components["schemas"]["FieldChange"][];
@@ -3426,6 +3434,7 @@ export interface components {
              * @example Two-person tent
              */
             product_name: string;
+            currency?: components["schemas"]["CurrencyOfChange"];
             action: components["schemas"]["ChangeAction"];
             /** @description The fields that change; for a new product, the fields with a value. */
             changes: components["schemas"]["FieldChange"][];

@@ -13,6 +13,8 @@ export type ProductChange = {
   sku: string;
   /** The name after the change. */
   product_name: string;
+  /** After the change; absent without one, and of a withdrawal. */
+  currency?: string;
   /** Fields with another value; of a new product, all fields with a value. */
   changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
   /** See `priceChangeSql`. */
@@ -109,6 +111,7 @@ function toChange(row: ChangeRow): ProductChange {
     line: row.line,
     sku: row.sku,
     product_name: row.after_product_name!,
+    ...(row.after_currency && { currency: row.after_currency }),
     action: row.action,
     changes: productColumns
       .filter((field) => field !== 'sku')

@@ -36,6 +36,8 @@ export interface ProductEffect {
   sku: string;
   /** The name after the change. */
   productName: string;
+  /** After the change; null without one, and of a withdrawal. */
+  currency: string | null;
   action: ChangeAction;
   /** The fields that differ. */
   changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
@@ -197,6 +199,7 @@ function toEffect(row: EffectRow): ProductEffect {
     productId: row.product_id,
     sku: row.sku,
     productName: row.after_product_name!,
+    currency: row.action === 'withdraw' ? null : row.after_currency!,
     action: row.action,
     changes: changingFields
       .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))

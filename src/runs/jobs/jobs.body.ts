@@ -96,6 +96,7 @@ export function changeBody(effect: ProductEffect): components['schemas']['Produc
     line: null,
     sku: effect.sku,
     product_name: effect.productName,
+    currency: effect.currency ?? undefined,
     action: effect.action,
     changes: effect.changes,
     price_change_percent: effect.priceChange === null ? undefined : Number(effect.priceChange),

@@ -70,14 +70,15 @@ function fieldCell(item: Change, field: Schemas['ColumnName']): ReactNode {
   return field === 'description' ? <div className="long-text">{content}</div> : content;
 }
 
-/** The price with its currency, which a change contains only if it changes too. */
+/** The price with its currency. */
 function priceCell(item: Change): ReactNode {
   const price = changeOfField(item, 'price');
   const currency = changeOfField(item, 'currency');
   if (!price && !currency) return null;
   const show = (value: string | null | undefined, code: string | null | undefined) =>
     value ? money(value, code) : (!price && code) || texts.none;
-  return valuesOf(item, show(price?.before, currency?.before), show(price?.after, currency?.after));
+  const { before, after } = currency ?? { before: item.currency, after: item.currency };
+  return valuesOf(item, show(price?.before, before), show(price?.after, after));
 }
 
 /** The values before and after beside each other; of a new product, its value. */

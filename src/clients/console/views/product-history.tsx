@@ -31,9 +31,9 @@ export function History({ product }: { product: Schemas['Product'] }) {
         {(versions) => (
           <DataTable
             label={texts.product.history}
-            columns={columnsFor(currency)}
-            rows={versions}
-            keyOf={({ valid_from }) => valid_from}
+            columns={columns}
+            rows={withCurrencies(versions, currency)}
+            keyOf={({ version }) => version.valid_from}
           />
         )}
       </List>
@@ -41,21 +41,30 @@ export function History({ product }: { product: Schemas['Product'] }) {
   );
 }
 
-const columnsFor = (currency: string | null | undefined): DataColumn<Version>[] => [
-  { title: texts.product.when, kind: 'tight', cell: ({ valid_from }) => <Time at={valid_from} /> },
-  {
-    title: texts.product.what,
-    cell: (version) => <Changes version={version} currency={currency} />,
-  },
-  { title: texts.product.by, cell: (version) => <Origin version={version} /> },
-];
-
-interface ChangesOptions {
+interface PricedVersion {
   version: Version;
-  currency: string | null | undefined;
+  /** Currency of the prices before and after the change. */
+  currencies: { before: string | null; after: string | null };
 }
 
-function Changes({ version: { changes, valid_to }, currency }: ChangesOptions) {
+/** Adds the currencies to versions, newest first. @param currency - of the newest */
+function withCurrencies(versions: Version[], currency: string | null | undefined): PricedVersion[] {
+  let after = currency ?? null;
+  return versions.map((version) => {
+    const change = version.changes.find(({ field }) => field === 'currency');
+    const currencies = { before: change ? change.before : after, after };
+    after = currencies.before;
+    return { version, currencies };
+  });
+}
+
+const columns: DataColumn<PricedVersion>[] = [
+  { title: texts.product.when, kind: 'tight', cell: ({ version }) => <Time at={version.valid_from} /> },
+  { title: texts.product.what, cell: (priced) => <Changes {...priced} /> },
+  { title: texts.product.by, cell: ({ version }) => <Origin version={version} /> },
+];
+
+function Changes({ version: { changes, valid_to }, currencies }: PricedVersion) {
   if (changes.length === 0) return valid_to === null ? texts.product.created : texts.product.moved;
   if (changes.some(({ field, before }) => field === 'sku' && before === null)) {
     const valueOf = (name: string) => changes.find(({ field }) => field === name)?.after ?? null;
@@ -71,8 +80,9 @@ function Changes({ version: { changes, valid_to }, currency }: ChangesOptions) {
     <ul className="plain">
       {changes.map((each) => (
         <li key={each.field}>
-          {texts.fields[each.field]}: <Shown field={each.field} value={each.before} currency={currency} /> →{' '}
-          <Shown field={each.field} value={each.after} currency={currency} />
+          {texts.fields[each.field]}:{' '}
+          <Shown field={each.field} value={each.before} currency={currencies.before} /> →{' '}
+          <Shown field={each.field} value={each.after} currency={currencies.after} />
         </li>
       ))}
     </ul>
@@ -84,7 +94,7 @@ function Shown({
   field,
   value,
   currency,
-}: Pick<Change, 'field'> & { value: string | null; currency: ChangesOptions['currency'] }) {
+}: Pick<Change, 'field'> & { value: string | null; currency: string | null }) {
   if (value === null) return <Value>{value}</Value>;
   if (field === 'price') return <>{money(value, currency)}</>;
   if (field === 'availability') return <Availability value={value} />;
