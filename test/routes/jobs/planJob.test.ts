@@ -84,6 +84,7 @@ describe('POST /jobs/{job_id}/plan', () => {
             line: 7,
             sku: 'TENT-2',
             product_name: 'Tent 2',
+            currency: 'EUR',
             action: 'update',
             price_change_percent: -5.27,
             changes: [
@@ -97,6 +98,7 @@ describe('POST /jobs/{job_id}/plan', () => {
             line: 8,
             sku: 'ROPE',
             product_name: 'Rope',
+            currency: 'USD',
             action: 'update',
             // Without the price: the feed has no such column.
             changes: [{ field: 'currency', before: 'EUR', after: 'USD' }],
