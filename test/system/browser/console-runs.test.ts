@@ -45,7 +45,7 @@ describe('a feed that was run before', () => {
     await link(page, 'Preview, then run again').click();
     const row = page.getByRole('region', { name: 'Preview of the run' }).locator('tbody tr').first();
     await row.waitFor();
-    expect(await row.innerText()).toMatch(/Tent\s+A-1\s+Changed\s+12\.00 → 10\.00\s+-16\.7%/);
+    expect(await row.innerText()).toMatch(/Tent\s+A-1\s+Changed\s+€12\.00 → €10\.00\s+-16\.7%/);
     await button(page, 'Run again').click();
     const dialog = page.getByRole('dialog', { name: 'Run this feed again?' });
     await dialog.getByText('The file is of').waitFor();
@@ -112,7 +112,7 @@ describe('a feed that was not run before', () => {
     expect(await pricesOf('Raced')).toEqual({ 'A-1': 12 });
     await load('Raced', 13);
     await dialog.getByRole('button', { name: 'Run again' }).click();
-    await plan.getByText('13.00', { exact: true }).waitFor({ state: 'attached' });
+    await plan.getByText('€13.00', { exact: true }).waitFor({ state: 'attached' });
     expect(await pricesOf('Raced')).toEqual({ 'A-1': 13 });
     await dialog.getByRole('button', { name: 'Run again' }).click();
     await page.getByText('The run is complete').waitFor();
@@ -210,7 +210,7 @@ describe('the preview of many changes', () => {
     const { page, complaints } = await open(`/feeds/${feedId}/plan`);
     const plan = rows(page, 'Preview of the run');
     await plan.first().waitFor();
-    expect(await plan.first().innerText()).toMatch(/Product 299\s+M-299\s+Changed\s+10\.00 → 15\.00\s+\+50%/);
+    expect(await plan.first().innerText()).toMatch(/Product 299\s+M-299\s+Changed\s+€10\.00 → €15\.00\s+\+50%/);
     expect(await plan.count()).toBe(100);
     expect(await page.locator('.tab').allInnerTexts()).toEqual([
       'All 302',
