@@ -45,7 +45,8 @@ describe('GET /health', () => {
       const own = await startTestService();
       const connections = async () => {
         const { rows } = await own.db.raw<{ rows: { application_name: string }[] }>(
-          'select application_name from pg_stat_activity where datname = current_database()',
+          `select application_name from pg_stat_activity
+           where datname = current_database() and backend_type = 'client backend'`,
         );
         return rows.map((row) => row.application_name);
       };
