@@ -3,19 +3,18 @@ import { Value } from './value';
 
 interface Options {
   label: string;
-  /** `href`: what leads to more about the name. */
-  bars: { name: string; value: number; text: string; href?: string; isChosen?: boolean }[];
+  /** `share`: of the whole, from 0 to 1. `href`: what leads to more about the name. */
+  bars: { name: string; share: number; text: string; href?: string; isChosen?: boolean }[];
 }
 
 const shownMax = 12;
 
-/** Horizontal bars, the largest first; the table of the figures has the rest. */
+/** Shares as horizontal bars, the largest first; the table of the figures has the rest. */
 export function Bars({ label, bars }: Options) {
-  const shown = bars.toSorted((a, b) => b.value - a.value).slice(0, shownMax);
-  const highest = Math.max(...shown.map(({ value }) => value), 0);
+  const shown = bars.toSorted((a, b) => b.share - a.share).slice(0, shownMax);
   return (
     <ul className="bars" aria-label={label}>
-      {shown.map(({ name, value, text, href, isChosen }) => (
+      {shown.map(({ name, share, text, href, isChosen }) => (
         <li key={name}>
           {href ? (
             <Link href={href} aria-current={isChosen ? 'true' : undefined}>
@@ -27,7 +26,7 @@ export function Bars({ label, bars }: Options) {
             </span>
           )}
           <span className="number">{text}</span>
-          <progress aria-hidden max={highest || 1} value={value} />
+          <progress aria-hidden value={share} />
         </li>
       ))}
     </ul>

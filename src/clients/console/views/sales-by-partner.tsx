@@ -53,13 +53,16 @@ export function SalesByPartner({ filter }: { filter: SalesQuestion }) {
             <>
               <Bars
                 label={label}
-                bars={results.map(({ partner_name, total_sales }) => ({
-                  name: partner_name,
-                  value: Number(total_sales),
-                  text: `${money(total_sales, currency)} · ${percent(shareOfTotal(total_sales, total))}`,
-                  href: placeOf(partner_name),
-                  isChosen: partner_name === filter.partner_name,
-                }))}
+                bars={results.map(({ partner_name, total_sales }) => {
+                  const share = shareOfTotal(total_sales, total);
+                  return {
+                    name: partner_name,
+                    share,
+                    text: `${money(total_sales, currency)} · ${percent(share)}`,
+                    href: placeOf(partner_name),
+                    isChosen: partner_name === filter.partner_name,
+                  };
+                })}
               />
               <Figures
                 label={label}
