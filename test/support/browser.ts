@@ -66,8 +66,28 @@ const colorRules = ['color-contrast', 'link-in-text-block'];
 /** Rules that a narrow screen can violate. */
 const layoutRules = ['color-contrast', 'target-size', 'scrollable-region-focusable'];
 
+/** Words of up to 24 characters that continue on the next line, without code, digests and the cells of the grid, which break anywhere. */
+const brokenWords = `(() => {
+  const found = new Set();
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const node = texts.currentNode;
+    if (node.parentElement.closest('script, style, pre, code, .digest, .cell') || !node.parentElement.checkVisibility()) continue;
+    for (const { 0: word, index } of node.data.matchAll(/[^\\s\\/-]+/g)) {
+      if (word.length > 24) continue;
+      const range = document.createRange();
+      range.setStart(node, index);
+      range.setEnd(node, index + word.length);
+      const tops = [...range.getClientRects()].filter(({ width }) => width > 0).map(({ top }) => top);
+      if (Math.max(...tops) - Math.min(...tops) > 4) found.add(word);
+    }
+  }
+  return [...found];
+})()`;
+
 /**
- * Checks the page in its current state. @returns violations of the rules with their elements, and whether the page is too wide
+ * Checks the page in its current state. @returns violations of the rules with their elements, whether the page is too wide, and words
+ * that are broken
  */
 export async function findFaults(page: Page, rules?: readonly string[]): Promise<string[]> {
   if (await page.evaluate('typeof axe === "undefined"')) await page.evaluate(axe);
@@ -77,6 +97,7 @@ export async function findFaults(page: Page, rules?: readonly string[]): Promise
     violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' ')))`);
   if ((await page.evaluate<number>('document.documentElement.scrollWidth')) > page.viewportSize()!.width)
     faults.push('wider than the screen');
+  for (const word of await page.evaluate<string[]>(brokenWords)) faults.push(`broken: ${word}`);
   return faults;
 }
 

@@ -2,6 +2,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { findUnreadable, openPage, startBrowser } from '../../support/browser';
 import { goToView, openConsole } from '../../support/console';
 import { fetchNow, putSource, startFeedServer } from '../../support/source-requests';
+import { eventually } from '../../support/harness';
 import { startUsedService, type ServiceProcess } from '../../support/process';
 
 const header = 'sku,product_name,brand,category,price,currency,availability\n';
@@ -31,7 +32,9 @@ beforeAll(async () => {
 async function fetchSources(): Promise<void> {
   const feeds = await startFeedServer((request, response) => {
     response.statusCode = request.url === '/export.csv' ? 200 : 404;
-    response.end(`${header}T-1,Tent,North,Tents,x,EUR,in stock\nM-1,Mat,South,Mats,60,EUR,in stock\n`);
+    response.end(
+      `${header}T-1,Tent,North,Tents,x,EUR,in stock\nM-1,Mat for three with a blanket,South,Mats and blankets,1299.50,EUR,in stock\n`,
+    );
   });
   const columns = { sku: { from: ['sku'] }, product_name: { join: ['brand', 'product_name'], with: ' ' } };
   await service.api.put('/partners/Views/formats/joined', { columns, null_values: ['-'] });
@@ -87,7 +90,7 @@ const views = (): [path: string, shown: string][] => [
 ];
 
 describe('each view, in light and dark colors and on a phone', () => {
-  it('follows the rules of accessibility, and is no wider than the screen', async () => {
+  it('follows the rules of accessibility, breaks no word, and is no wider than the screen', async () => {
     const page = await openView('/');
     const found: Record<string, unknown> = {};
     for (const [path, shown] of views()) {
@@ -356,7 +359,7 @@ describe('the keyboard', () => {
       page.evaluate<string>('document.activeElement.tagName + document.activeElement.type');
     await page.getByRole('heading', { level: 1 }).waitFor();
     await page.keyboard.press('/');
-    await page.waitForFunction("document.activeElement.type === 'search'");
+    await eventually('the search has the focus', async () => expect(await focused()).toBe('INPUTsearch'));
     expect(new URL(page.url()).pathname).toBe('/console/catalog');
     await page.keyboard.type('a/b');
     expect(await page.getByLabel('Name, brand or SKU').inputValue()).toBe('a/b');
