@@ -324,7 +324,7 @@ describe('a saved format', () => {
     await chooseFile(page, partner, 'feed.csv', csv);
 
     expect(await howToRead(page).inputValue()).toBe('default');
-    await page.getByText('does not follow the price grammar').waitFor();
+    await page.getByText('The price cannot be read').waitFor();
     const otherWay = page.getByText('Another choice of “How to read it” loads rows');
     expect(await otherWay.count()).toBe(kind === 'the guess reads it' ? 1 : 0);
     await page.getByRole('combobox', { name: 'Price' }).selectOption('Not in the file');
@@ -466,7 +466,7 @@ describe('spreadsheet rows', () => {
     await howToRead(page).waitFor();
     expect(await howToRead(page).inputValue()).toBe('*');
     await firstProduct(page).getByText('1299.90').waitFor();
-    expect(await page.getByText('does not follow the price grammar').count()).toBe(0);
+    expect(await page.getByText('The price cannot be read').count()).toBe(0);
 
     const products = await storeAndRun(page, partner);
     expect(products).toEqual([

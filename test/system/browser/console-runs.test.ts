@@ -210,7 +210,9 @@ describe('the preview of many changes', () => {
     const { page, complaints } = await open(`/feeds/${feedId}/plan`);
     const plan = rows(page, 'Preview of the run');
     await plan.first().waitFor();
-    expect(await plan.first().innerText()).toMatch(/Product 299\s+M-299\s+Changed\s+€10\.00 → €15\.00\s+\+50%/);
+    expect(await plan.first().innerText()).toMatch(
+      /Product 299\s+M-299\s+Changed\s+€10\.00 → €15\.00\s+\+50%/,
+    );
     expect(await plan.count()).toBe(100);
     expect(await page.locator('.tab').allInnerTexts()).toEqual([
       'All 302',
@@ -329,6 +331,24 @@ describe('a reverted run', () => {
     expect(await page.locator('tbody .badge.restore').count()).toBe(5);
     expect(await page.locator('tbody .badge.update').count()).toBe(25);
   });
+});
+
+describe('a run without skipped rows', () => {
+  it.each([
+    ['', 'Every row was loaded. There is nothing to mend.', 0],
+    ['ask us', 'Every row was loaded, some with a warning.', 1],
+  ])(
+    'with the availability "%s" reports whether rows have a warning',
+    async (availability, result, links) => {
+      const csv = `sku,product_name,availability\nA-1,Tent,${availability}\n`;
+      const { feedId } = await service.api.loadFeed(csv, 'Warned');
+      const { page } = await open(`/feeds/${feedId}/run`);
+      await page.getByText(result).waitFor();
+
+      expect(await link(page, 'See why, and mend them').count()).toBe(0);
+      expect(await link(page, 'See the warnings').count()).toBe(links);
+    },
+  );
 });
 
 describe('the focus', () => {

@@ -76,7 +76,7 @@ function Cell({ title, kind, content }: Pick<DataColumn<never>, 'title' | 'kind'
         {content}
       </th>
     );
-  const isNothing = content === null || content === undefined || content === '';
+  const isNothing = content === null || content === undefined || content === false || content === '';
   return (
     <td role="cell" data-title={title} className={`${kind ?? ''} ${isNothing ? 'nothing' : ''}`}>
       <div>{isNothing ? <span className="muted">{texts.none}</span> : content}</div>

@@ -29,7 +29,7 @@ export function WebhookState({ webhook }: { webhook: Webhook }) {
       <>
         <span className="badge watch">{paused}</span>{' '}
         <span className="muted small">
-          {words.until}
+          {words.resumes}
           <Time at={paused_until} />
         </span>
       </>

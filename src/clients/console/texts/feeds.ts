@@ -45,7 +45,6 @@ export const feedsTexts = {
     limit: ' allowed for this feed',
   },
   faults: {
-    unknown: 'These rows have another problem.',
     rows: (rows: number, lines: number[]) => {
       if (lines.length === 0) return rowsOf(rows);
       const at = plural(lines.length, { one: `line ${lines[0]}`, other: `lines ${listed(lines)}` });
@@ -114,6 +113,7 @@ export const feedsTexts = {
     cancelling: 'Cancelling…',
     done: 'The run is complete',
     clean: 'Every row was loaded. There is nothing to mend.',
+    warned: 'Every row was loaded, some with a warning.',
     withheld:
       'Products that are missing in the file were not withdrawn, because some of its rows cannot be read. Mend those rows, or send the file again.',
     undone: (run: number) => `Run ${run} has undone this run: its products have their earlier values.`,
@@ -122,6 +122,7 @@ export const feedsTexts = {
     skipped: (rows: number) =>
       plural(rows, { one: '1 row was skipped.', other: `${count(rows)} rows were skipped.` }),
     mend: 'See why, and mend them',
+    warnings: 'See the warnings',
     allowTitle: (products: number) => `Withdraw ${productsOf(products)}?`,
     allowLead:
       'More products than usual would disappear from the catalog. Do this only if the file is meant to be complete. A run can be undone.',

@@ -133,7 +133,6 @@ export const sourcesTexts = {
     feed: 'Feed',
     toFeed: 'Open the feed',
     toRuns: 'Its runs',
-    answered: (status: number) => `The server answered with ${status}.`,
     statuses: {
       queued: 'Queued',
       running: 'Fetching',

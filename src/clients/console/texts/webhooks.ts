@@ -39,7 +39,7 @@ export const webhooksTexts = {
       paused: 'Paused',
       disabled: 'Switched off',
     },
-    until: 'until ',
+    resumes: 'sends again ',
     lastFailure: 'Last failure',
     discarded: 'Lost events',
     discardedHint: 'Not accepted by the receiver in 28 hours or more.',
@@ -60,6 +60,7 @@ export const webhooksTexts = {
     noResponse: 'No response',
     ended: 'Ended',
     next: 'next attempt ',
+    due: 'next attempt due now',
     test: {
       action: 'Send a test',
       accepted: (status: number) => `The receiver accepted the test message (HTTP ${status}).`,

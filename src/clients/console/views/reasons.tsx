@@ -1,5 +1,6 @@
 import type { Schemas } from '../api';
 import { useProfile } from '../data/queries';
+import { issueName } from '../data/reasons';
 import { count } from '../locale';
 import { Card } from '../parts/page';
 import { Prose } from '../parts/prose';
@@ -24,7 +25,7 @@ export function Reasons({ counts, code, onChoose }: ReasonsOptions) {
           return (
             <li key={reason}>
               <button type="button" aria-pressed={isChosen} onClick={() => onChoose(isChosen ? '' : reason)}>
-                <strong>{texts.issues.shortReasons[reason] ?? reason}</strong>
+                <strong>{issueName(reason)}</strong>
                 <span className={`badge ${severity === 'error' ? 'bad' : 'watch'}`}>
                   {texts.issues[severity]}: {count(rows)}
                 </span>

@@ -126,6 +126,8 @@ const actionsOfCounts: Record<string, string> = {
 
 function Completed({ feed: { feed_id: feed, partner_name: partner }, job, run, undoing }: CompletedOptions) {
   const { summary } = job;
+  const hasIssues = job.issue_counts.length > 0;
+  const hasErrors = job.issue_counts.some(({ severity }) => severity === 'error');
   const issues = addressOf('feed', { feed, step: 'issues' });
   const linkOf = (name: string) => {
     if (name === 'skipped') return issues;
@@ -135,10 +137,9 @@ function Completed({ feed: { feed_id: feed, partner_name: partner }, job, run, u
   return (
     <>
       {job.reverted_by === undefined ? (
-        <p role="status" className={`notice ${summary?.skipped ? '' : 'good'}`}>
+        <p role="status" className={`notice ${summary?.skipped || hasIssues ? '' : 'good'}`}>
           <span>
-            <strong>{texts.run.done}.</strong>{' '}
-            {summary && (summary.skipped > 0 ? texts.run.skipped(summary.skipped) : texts.run.clean)}{' '}
+            <strong>{texts.run.done}.</strong> {summary && resultOf(summary, hasIssues)}{' '}
             <Time at={job.finished_at} />
           </span>
         </p>
@@ -152,9 +153,9 @@ function Completed({ feed: { feed_id: feed, partner_name: partner }, job, run, u
       {summary?.is_withdrawal_withheld && <p className="notice">{texts.run.withheld}</p>}
       {summary && <Summary summary={summary} addressOf={linkOf} />}
       <div className="actions">
-        {job.issue_counts.length > 0 && (
-          <Link className="button primary" href={issues}>
-            {texts.run.mend}
+        {hasIssues && (
+          <Link className={`button ${hasErrors ? 'primary' : ''}`} href={issues}>
+            {hasErrors ? texts.run.mend : texts.run.warnings}
           </Link>
         )}
         {run !== undefined && (
@@ -168,6 +169,11 @@ function Completed({ feed: { feed_id: feed, partner_name: partner }, job, run, u
       </div>
     </>
   );
+}
+
+function resultOf({ skipped }: Schemas['RunSummary'], hasIssues: boolean): string {
+  if (skipped > 0) return texts.run.skipped(skipped);
+  return hasIssues ? texts.run.warned : texts.run.clean;
 }
 
 /** Shows why the run failed. If a confirmation can prevent it, the preview of the next run offers it. */

@@ -3,6 +3,7 @@ import { Link } from 'wouter';
 import { bodyOf, client, type Schemas } from '../api';
 import { useFilters } from '../data/address';
 import { addDays } from '../data/period';
+import { issueName } from '../data/reasons';
 import { count, percent } from '../locale';
 import { Counts } from '../parts/counts';
 import { Empty } from '../parts/empty';
@@ -118,7 +119,7 @@ function ReasonTable({ results }: Pick<Schemas['SkippedRows'], 'results'>) {
         },
         {
           title: reason,
-          cell: ({ code }) => texts.issues.shortReasons[code] ?? <Value>{code}</Value>,
+          cell: ({ code }) => <Value>{issueName(code)}</Value>,
         },
         { title: rows, kind: 'number', cell: (result) => count(result.rows) },
         { title: feeds, kind: 'number', cell: (result) => count(result.feeds) },

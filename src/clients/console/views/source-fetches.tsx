@@ -1,5 +1,7 @@
 import { Link } from 'wouter';
 import type { Schemas } from '../api';
+import { fetchReasonOf } from '../data/reasons';
+import { requesterOf } from '../data/runs';
 import { useFetches, type SourcePath } from '../data/sources';
 import { count, time } from '../locale';
 import { Card } from '../parts/page';
@@ -35,7 +37,7 @@ export function FetchOutcomeText({ fetch }: { fetch: Fetch }) {
       </p>
       {failure_reason && (
         <p>
-          <Value>{failure_reason}</Value>
+          <Value>{fetchReasonOf(failure_reason)}</Value>
         </p>
       )}
     </>
@@ -77,9 +79,6 @@ const OutcomeCell = (fetch: Fetch) => (
     <FetchStatusBadge fetch={fetch} />
     <div className="muted small">
       <FetchOutcomeText fetch={fetch} />
-      {fetch.http_status !== null && fetch.http_status >= 300 && (
-        <p>{texts.fetches.answered(fetch.http_status)}</p>
-      )}
     </div>
   </>
 );
@@ -101,7 +100,7 @@ const Requester = ({ slot_at, requested_by }: Fetch) =>
     <>
       {texts.fetches.requested}
       <div className="muted small">
-        <Value>{requested_by}</Value>
+        <Value>{requesterOf(requested_by)}</Value>
       </div>
     </>
   );

@@ -4,6 +4,7 @@ import { Link, useLocation } from 'wouter';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { addressOfSource } from '../data/address';
+import { fetchReasonOf } from '../data/reasons';
 import { scheduleInWords } from '../data/schedule';
 import { isInProgress, useFetchNow, useLastFetch, useSource, type SourcePath } from '../data/sources';
 import { percent } from '../locale';
@@ -89,7 +90,7 @@ function Failing({ source, reason }: { source: Schemas['Source']; reason?: strin
       <h2>{texts.sources.failing(source.failures_in_a_row)}</h2>
       {reason && (
         <p>
-          <Value>{reason}</Value>
+          <Value>{fetchReasonOf(reason)}</Value>
         </p>
       )}
       <p>{texts.sources.failingWay}</p>

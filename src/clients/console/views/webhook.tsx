@@ -159,8 +159,14 @@ function Outcome({ delivery: { status, next_attempt_at } }: { delivery: Schemas[
       <span className={`badge ${kinds[status] ?? 'watch'}`}>{words.outcomes[status]}</span>
       {next_attempt_at && (
         <div className="muted small">
-          {words.next}
-          <Time at={next_attempt_at} />
+          {Date.parse(next_attempt_at) > Date.now() ? (
+            <>
+              {words.next}
+              <Time at={next_attempt_at} />
+            </>
+          ) : (
+            words.due
+          )}
         </div>
       )}
     </>
