@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useIsFetching, useQuery } from '@tanstack/react-query';
 import type { Schemas } from '../api';
 import { bodyOf, client } from '../api';
 import { useFilters } from '../data/address';
@@ -32,6 +32,9 @@ function Facet({ field }: { field: FacetField }) {
       bodyOf(
         client.GET('/products/facets', { params: { query: JSON.parse(query) as { field: FacetField } } }),
       ),
+    // Counting many products takes time, which the rows do not wait for.
+    enabled: useIsFetching({ queryKey: ['products'] }) === 0,
+    placeholderData: keepPreviousData,
   });
   const values = facets.data?.items.slice(0, shownMax) ?? [];
   if (values.length === 0) return null;
