@@ -722,7 +722,6 @@ export const replays: Record<string, Replay> = {
   'getSalesOverTime 422 reversed_range': ({ api }) =>
     api.get('/analytics/sales-over-time?from=2026-03-01&to=2026-03-01'),
   'getRevenueShare 200 example': ({ api }) => api.get('/analytics/revenue-share'),
-  'getRevenueShare 422 example': ({ api }) => api.get('/analytics/revenue-share?currency=eur'),
   'getSkippedRows 200 example': ({ api }) => api.get('/analytics/skipped-rows'),
   'getSkippedRows 422 not_a_date': ({ api }) => api.get('/analytics/skipped-rows?from=2026-02-30'),
   'getSkippedRows 422 reversed_range': ({ api }) =>

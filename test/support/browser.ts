@@ -66,15 +66,15 @@ const colorRules = ['color-contrast', 'link-in-text-block'];
 /** Rules that a narrow screen can violate. */
 const layoutRules = ['color-contrast', 'target-size', 'scrollable-region-focusable'];
 
-/** Words of up to 24 characters that continue on the next line, without code, digests and the cells of the grid, which break anywhere. */
+/** Words of up to 24 letters, digits and points that continue on the next line: not addresses, code, digests, nor cells of the grid. */
 const brokenWords = `(() => {
   const found = new Set();
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (texts.nextNode()) {
     const node = texts.currentNode;
     if (node.parentElement.closest('script, style, pre, code, .digest, .cell') || !node.parentElement.checkVisibility()) continue;
-    for (const { 0: word, index } of node.data.matchAll(/[^\\s\\/-]+/g)) {
-      if (word.length > 24) continue;
+    for (const { 0: word, index } of node.data.matchAll(/\\S+/g)) {
+      if (word.length > 24 || /[-/_?=]/.test(word)) continue;
       const range = document.createRange();
       range.setStart(node, index);
       range.setEnd(node, index + word.length);

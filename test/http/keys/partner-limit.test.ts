@@ -117,7 +117,7 @@ const unknownIds: PartnerValues['values'] = {
 
 /** Parameters that do not identify data of a partner. */
 const neutral = new Set([
-  ...['allow_older', 'as_of', 'days', 'dry_run', 'max_withdrawn', 'on_conflict', 'run'],
+  ...['action', 'allow_older', 'as_of', 'days', 'dry_run', 'max_withdrawn', 'on_conflict', 'run'],
   ...[
     'attention',
     'availability',
