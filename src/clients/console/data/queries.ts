@@ -61,13 +61,15 @@ export const useJob = (jobId: string) =>
       state.data && ['completed', 'failed'].includes(state.data.status) ? false : 1_000,
   });
 
-/** The meanings of the issue codes, from the document. */
-export const useProfile = () =>
-  useQuery({
+/** Returns a function for what to do about a reason of row issues, from the document; undefined until it is known. */
+export function useRemedies(): (code: string) => string | undefined {
+  const { data } = useQuery({
     queryKey: ['profile'],
     queryFn: () => bodyOf(client.GET('/feeds/profile')),
     staleTime: Infinity,
   });
+  return (code) => data?.issue_codes.find((known) => known.code === code)?.remedy;
+}
 
 /**
  * Asks whether a key sees all partners: the service refuses the queue to a key of one partner.

@@ -29,8 +29,8 @@ export function ChangeTabs({ view: { action, sort }, summary, order, onChange }:
       {text} {number !== undefined && <span className="muted">{count(number)}</span>}
     </Button>
   );
-  const hasPrices = !counts || counts.update + counts.restore > 0;
-  const hasOrder = hasPrices && (action === undefined || action === 'update' || action === 'restore');
+  const hasEarlier = !counts || counts.update + counts.restore > 0;
+  const hasOrder = hasEarlier && (action === undefined || action === 'update' || action === 'restore');
   return (
     <div className="change-tabs">
       <div className="tabs" role="group" aria-label={texts.plan.filter}>

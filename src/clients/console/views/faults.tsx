@@ -1,5 +1,5 @@
 import type { Schemas } from '../api';
-import { useProfile } from '../data/queries';
+import { useRemedies } from '../data/queries';
 import { issueName } from '../data/reasons';
 import { Prose } from '../parts/prose';
 import { Value } from '../parts/value';
@@ -7,8 +7,7 @@ import { texts } from '../texts';
 
 /** Faults of rows, each with what to do, the number of its rows and the lines of the first ones. */
 export function Faults({ counts }: { counts: Schemas['RowIssueCount'][] }) {
-  const profile = useProfile();
-  const remedyOf = (code: string) => profile.data?.issue_codes.find((known) => known.code === code)?.remedy;
+  const remedyOf = useRemedies();
   return (
     <ul className="faults">
       {counts.map(({ code, severity, count, first_rows: rows }) => (

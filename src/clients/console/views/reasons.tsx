@@ -1,5 +1,5 @@
 import type { Schemas } from '../api';
-import { useProfile } from '../data/queries';
+import { useRemedies } from '../data/queries';
 import { issueName } from '../data/reasons';
 import { count } from '../locale';
 import { Card } from '../parts/page';
@@ -15,12 +15,12 @@ interface ReasonsOptions {
 
 /** The reasons of the issues in words, with their number and what to do; one of them can be selected. */
 export function Reasons({ counts, code, onChoose }: ReasonsOptions) {
-  const meanings = useProfile().data?.issue_codes ?? [];
+  const remedyOf = useRemedies();
   return (
     <Card title={texts.issues.reasons}>
       <ul className="reasons">
         {counts.map(({ code: reason, count: rows, severity }) => {
-          const meaning = meanings.find((known) => known.code === reason);
+          const remedy = remedyOf(reason);
           const isChosen = reason === code;
           return (
             <li key={reason}>
@@ -30,9 +30,9 @@ export function Reasons({ counts, code, onChoose }: ReasonsOptions) {
                   {texts.issues[severity]}: {count(rows)}
                 </span>
               </button>
-              {meaning && (
+              {remedy && (
                 <p>
-                  <Prose>{meaning.remedy}</Prose>
+                  <Prose>{remedy}</Prose>
                 </p>
               )}
             </li>
