@@ -3241,7 +3241,7 @@ export interface components {
             after: string | null;
         };
         /**
-         * @description The currency of the prices in `changes`, after the change; absent for a product without a currency, and for a withdrawal.
+         * @description The currency of the prices in `changes`, after the change; absent for a product without a currency, and if `changes` is empty.
          * @example EUR
          */
         CurrencyOfChange: string;

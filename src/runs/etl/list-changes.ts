@@ -13,7 +13,7 @@ export type ProductChange = {
   sku: string;
   /** The name after the change. */
   product_name: string;
-  /** After the change; absent without one, and of a withdrawal. */
+  /** After the change; absent without one, and if no field differs. */
   currency?: string;
   /** Fields with another value; of a new product, all fields with a value. */
   changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
@@ -106,17 +106,18 @@ type ChangeRow = {
 } & Record<string, FieldValue>;
 
 function toChange(row: ChangeRow): ProductChange {
+  const changes = productColumns
+    .filter((field) => field !== 'sku')
+    .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
+    .filter(({ before, after }) => before !== after);
   return {
     row: row.row,
     line: row.line,
     sku: row.sku,
     product_name: row.after_product_name!,
-    ...(row.after_currency && { currency: row.after_currency }),
+    ...(changes.length > 0 && row.after_currency && { currency: row.after_currency }),
     action: row.action,
-    changes: productColumns
-      .filter((field) => field !== 'sku')
-      .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
-      .filter(({ before, after }) => before !== after),
+    changes,
     ...(row.price_change !== null && { price_change_percent: Number(row.price_change) }),
   };
 }

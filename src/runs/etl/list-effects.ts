@@ -36,7 +36,7 @@ export interface ProductEffect {
   sku: string;
   /** The name after the change. */
   productName: string;
-  /** After the change; null without one, and of a withdrawal. */
+  /** After the change; null without one, and if no field differs. */
   currency: string | null;
   action: ChangeAction;
   /** The fields that differ. */
@@ -195,15 +195,16 @@ const toEffects = (rows: readonly Found<EffectRow>[]): ListedEffects => ({
 });
 
 function toEffect(row: EffectRow): ProductEffect {
+  const changes = changingFields
+    .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
+    .filter(({ before, after }) => before !== after);
   return {
     productId: row.product_id,
     sku: row.sku,
     productName: row.after_product_name!,
-    currency: row.action === 'withdraw' ? null : row.after_currency!,
+    currency: changes.length > 0 ? row.after_currency! : null,
     action: row.action,
-    changes: changingFields
-      .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
-      .filter(({ before, after }) => before !== after),
+    changes,
     priceChange: row.price_change,
     size: row.size_text,
     before: { feedId: row.before_feed_id, withdrawnAt: row.before_withdrawn_at },

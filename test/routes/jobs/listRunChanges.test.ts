@@ -96,6 +96,31 @@ describe('GET /jobs/{job_id}/changes', () => {
       expect((await changes(feed.jobId)).body.items).toMatchObject(expected);
     });
 
+    it('names the currency of values that change, as its plan does, also where a revert withdraws', async () => {
+      const partner = 'Currencies';
+      const priced = 'sku,product_name,price,currency\n';
+      await service.api.loadFeed(`${priced}A,Tent,5,EUR\nB,Lamp,7,EUR\nC,Mat,1,USD\n`, partner, replace);
+      await service.api.loadFeed(`${priced}A,Tent,5,EUR\nB,Lamp,7,EUR\n`, partner, replace);
+      const csv = `${priced}A,Tent,6,EUR\nC,Mat,3,USD\nD,Mug,2,\n`;
+      const { jobId } = await service.api.uploadFeed(csv, partner, replace);
+      const currencies = (items: { sku: string; action: string; currency?: string }[]) =>
+        items.map(({ sku, action, currency }) => `${action} ${sku} ${currency}`).sort();
+      const expected = ['insert D undefined', 'restore C USD', 'update A EUR', 'withdraw B undefined'];
+
+      expect(currencies((await service.api.post(`/jobs/${jobId}/plan`)).body.items)).toEqual(expected);
+      await service.api.post(`/jobs/${jobId}/run`);
+      expect(currencies((await changes(jobId)).body.items)).toEqual(expected);
+
+      // The withdrawn product gets its earlier price; the restored one keeps its values.
+      await service.api.post(`/jobs/${jobId}/revert?run=1`);
+      expect(currencies((await changes(jobId, '?run=2')).body.items)).toEqual([
+        'restore B undefined',
+        'update A EUR',
+        'withdraw C USD',
+        'withdraw D undefined',
+      ]);
+    });
+
     it('lists each run of a job by its number, and no changes for a run that changed nothing', async () => {
       const partner = 'Numbers';
       const { jobId } = await service.api.loadFeed(`${header}A,Tent,5\n`, partner);
