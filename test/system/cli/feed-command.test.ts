@@ -194,8 +194,9 @@ Skipped rows: GET ${service.url!}/jobs/${jobId!}/rejects.csv
     );
 
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+    // After a second without a response, part of the file is sent, and a line of progress is first.
     expect(stderr).toMatch(
-      /^The service responded to the upload with 401 \(unauthorized\): Invalid or missing API key \(request /,
+      /^The service responded to the upload with 401 \(unauthorized\): Invalid or missing API key \(request /m,
     );
     expect(stderr).not.toContain('no-such-key');
   });
