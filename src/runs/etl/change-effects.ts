@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../../base/db/database';
 import { productLayout } from '../../base/db/layout/product-layout';
 import { raw, sql, type Sql } from '../../base/db/sql';
-import { productColumns } from '../../feed-format/columns';
+import { changingFields } from './field-changes';
 
 /*
  * A change of a catalog in the history: each product that it wrote, before the change, after it, and now. Lists of a run's changes
@@ -14,9 +14,6 @@ export interface RunChange {
   feedId: number;
   runId: number;
 }
-
-/** Fields that can change; the sku stays. */
-export const changingFields = productColumns.filter((column) => column !== 'sku');
 
 /** Columns that a revert restores, and that show whether a product differs from the change's result. */
 const writtenColumns = ['feed_id', 'record_offset', 'collection', 'withdrawn_at', ...changingFields] as const;

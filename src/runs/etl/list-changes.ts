@@ -2,9 +2,8 @@ import type { Knex } from 'knex';
 import { queryRows } from '../../base/db/database';
 import { boundedPageSql, type Found } from '../../base/db/page';
 import { sql } from '../../base/db/sql';
-import { productColumns, type ProductColumn } from '../../feed-format/columns';
 import { noSize, type ChangeSize } from './change-order';
-import type { FieldValue } from './list-effects';
+import { fieldChangesOf, type FieldChanges, type FieldValue } from './field-changes';
 import { mergeSql, type ChangePosition, type ListedChanges } from './load';
 import type { StagedFeed } from './staging';
 
@@ -15,8 +14,7 @@ export type ProductChange = {
   product_name: string;
   /** After the change; absent without one, and if no field differs. */
   currency?: string;
-  /** Fields with another value; of a new product, all fields with a value. */
-  changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
+  changes: FieldChanges['changes'];
   /** See `priceChangeSql`. */
   price_change_percent?: number;
 } & (
@@ -106,16 +104,13 @@ type ChangeRow = {
 } & Record<string, FieldValue>;
 
 function toChange(row: ChangeRow): ProductChange {
-  const changes = productColumns
-    .filter((field) => field !== 'sku')
-    .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
-    .filter(({ before, after }) => before !== after);
+  const { changes, currency } = fieldChangesOf(row);
   return {
     row: row.row,
     line: row.line,
     sku: row.sku,
     product_name: row.after_product_name!,
-    ...(changes.length > 0 && row.after_currency && { currency: row.after_currency }),
+    ...(currency !== null && { currency }),
     action: row.action,
     changes,
     ...(row.price_change !== null && { price_change_percent: Number(row.price_change) }),

@@ -3,10 +3,8 @@ import { productsFor } from '../../base/db/layout/product-layout';
 import { boundedPageSql, type Found } from '../../base/db/page';
 import { raw, sql, type Sql } from '../../base/db/sql';
 import { inSnapshot } from '../../base/db/transaction';
-import type { ProductColumn } from '../../feed-format/columns';
 import {
   allEffects,
-  changingFields,
   effectsSql,
   isDistinct,
   isNamed,
@@ -25,22 +23,16 @@ import {
   type ChangeSize,
   type ChangeSort,
 } from './change-order';
+import { changingFields, fieldChangesOf, type FieldChanges, type FieldValue } from './field-changes';
 import { allowWholeRead, wholeReadMilliseconds } from './revert-counts';
 
-/** Value of a field; a price is a decimal text. */
-export type FieldValue = string | null;
-
 /** A product with its values before and after, in the history or in a revert. */
-export interface ProductEffect {
+export interface ProductEffect extends FieldChanges {
   productId: number;
   sku: string;
   /** The name after the change. */
   productName: string;
-  /** After the change; null without one, and if no field differs. */
-  currency: string | null;
   action: ChangeAction;
-  /** The fields that differ. */
-  changes: { field: ProductColumn; before: FieldValue; after: FieldValue }[];
   /** See `priceChangeSql`; a decimal text. */
   priceChange: string | null;
   /** Size of the change in the order of the list. */
@@ -195,16 +187,12 @@ const toEffects = (rows: readonly Found<EffectRow>[]): ListedEffects => ({
 });
 
 function toEffect(row: EffectRow): ProductEffect {
-  const changes = changingFields
-    .map((field) => ({ field, before: row[`before_${field}`]!, after: row[`after_${field}`]! }))
-    .filter(({ before, after }) => before !== after);
   return {
     productId: row.product_id,
     sku: row.sku,
     productName: row.after_product_name!,
-    currency: changes.length > 0 ? row.after_currency! : null,
     action: row.action,
-    changes,
+    ...fieldChangesOf(row),
     priceChange: row.price_change,
     size: row.size_text,
     before: { feedId: row.before_feed_id, withdrawnAt: row.before_withdrawn_at },

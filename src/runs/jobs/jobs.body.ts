@@ -1,5 +1,6 @@
 import type { components } from '../../../generated/openapi';
-import type { FieldValue, ProductEffect } from '../etl/list-effects';
+import type { FieldValue } from '../etl/field-changes';
+import type { ProductEffect } from '../etl/list-effects';
 import { summaryText, type RunCounters } from '../etl/run-result';
 import { formatId } from '../../base/ids';
 import type { JobRunRow, RunRow } from './job-runs.repository';
