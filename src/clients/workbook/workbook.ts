@@ -131,8 +131,7 @@ export class Workbook {
 /** Names the CSV file of a sheet: `Prices 2026 - Products.csv`. */
 export function csvName(workbook: string, sheet: string): string {
   const stem = workbook.replace(/\.xls[xm]$/i, '');
-  // Invalid on one of the systems that people use.
-  // eslint-disable-next-line no-control-regex
+  // eslint-disable-next-line no-control-regex -- each of these characters is invalid in a name on Windows, macOS or Linux
   const name = `${stem} - ${sheet}`.replace(/[\u0000-\u001f\u007f<>:"/\\|?*]/g, '_');
   return `${[...name].slice(0, 150).join('')}.csv`;
 }
