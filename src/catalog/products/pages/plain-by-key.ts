@@ -1,30 +1,25 @@
 import type { Knex } from 'knex';
-import { queryRows, type Database } from '../../../base/db/database';
+import type { Database } from '../../../base/db/database';
 import { raw, sql, type Sql } from '../../../base/db/sql';
 import { inSnapshot } from '../../../base/db/transaction';
-import { rowColumns, withoutExcessSql, type ProductRow } from '../products.repository';
-import { isFewSql, isUsual, readByRow, sortMatches } from './plain-by-row';
+import type { ProductRow } from '../products.repository';
 import {
-  candidates,
   firstRows,
   isListed,
   isWholeKey,
   keyedRange,
   keySql,
   matches,
-  orderOf,
-  otherMatches,
-  partnersSql,
   type KeyedSearch,
   type RowSearch,
 } from '../products.search';
+import { readByRow } from './plain-by-row';
+import { readPage, sortFew, sortFound, sortMatches } from './plain-sorted';
 
 /** Pages by price, brand, category or name. */
 export async function readByKey(db: Database, search: KeyedSearch): Promise<ProductRow[]> {
-  if (search.filters.length > 0) {
-    const rows = await sortFew(db, search);
-    if (rows) return rows;
-  }
+  const sorted = (await sortFound(db, search)) ?? (await sortFew(db, search));
+  if (sorted) return sorted;
   // Few products share a price or name: one statement finds the page. Many share a brand or category.
   const { field } = search.sort;
   if (field === 'price' || field === 'product_name') {
@@ -34,38 +29,6 @@ export async function readByKey(db: Database, search: KeyedSearch): Promise<Prod
   }
   // The page takes several statements, which must agree: the first one is repeated.
   return inSnapshot(db, (trx) => readGroups(trx, search));
-}
-
-/** Maximum number of products that are sorted instead of merging keys: some milliseconds. */
-const fewProducts = 5_000;
-
-/** @returns undefined if more products have the value of the first filter */
-async function sortFew(db: Database, search: KeyedSearch): Promise<ProductRow[] | undefined> {
-  const tables = sql`${isFewSql(search, fewProducts)}, page as materialized (${sortFewSql(search, fewProducts)})`;
-  const { state, products } = await readPage(db, search, tables);
-  return state === 'true' ? products : undefined;
-}
-
-/**
- * The first products, by partner and number, that have the value of the first filter, if `state` says that these are few.
- * @param max - their maximum number; the limit tells the planner
- */
-function sortFewSql(search: KeyedSearch, max: number): Sql {
-  const { where, orderBy } = candidates(search);
-  const columns = [...new Set(['partner_id', 'product_id', search.sort.field])].join(', ');
-  const limit = raw(`limit ${max}`);
-  return sql`
-    select partner_id, product_id
-    from (
-      select candidate.* from partner cross join lateral (
-        select ${raw(columns)}, ${otherMatches(search)} as is_match from products
-        where ${where} and ${isListed(search)} order by ${orderBy} ${limit}
-      ) as candidate
-      where (select state from state)
-      ${limit}
-    ) as products
-    where is_match
-    order by ${orderOf(search)} limit ${raw(search.limit)}`;
 }
 
 async function readGroups(trx: Database, search: KeyedSearch): Promise<ProductRow[]> {
@@ -149,35 +112,4 @@ async function readKeys(
   // A price, as an integer, can exceed the safe integers.
   const boundary = sort.field === 'price' && state !== null ? BigInt(state) : state;
   return { page: products, boundary: boundary as Knex.Value };
-}
-
-/** Products with the state of their statement. */
-interface Page {
-  state: string | null;
-  products: ProductRow[];
-}
-
-/** A product of a page with the state, which is the same in all rows, or the state alone. */
-type PageRow = { state: string | null } & (ProductRow | { product_id: null });
-
-function hasProduct(row: PageRow): row is { state: string | null } & ProductRow {
-  return row.product_id !== null;
-}
-
-/**
- * Reads the products of a page.
- * @param tables - `page`, partner and number of each, and `state`, one value; from `partner`, the partners to look into
- */
-async function readPage(db: Database, search: KeyedSearch, tables: Sql): Promise<Page> {
-  const statement = sql`
-    with partner as materialized (${partnersSql(search)}), ${tables}
-    select cast(state as text) as state, ${raw(rowColumns)}
-    from state left join page on true left join products using (partner_id, product_id)
-    order by ${orderOf(search)}`;
-  const page = withoutExcessSql(statement, search.limit, 'state, partner_name');
-  const rows = await queryRows<PageRow>(db, page, isUsual(search));
-  return {
-    state: rows[0]?.state ?? null,
-    products: rows.filter(hasProduct).map(({ state: _, ...product }) => product),
-  };
 }
