@@ -2,6 +2,7 @@ import { digestOf, generateKey } from '../../src/base/key-format';
 import { median, thisBuild } from '../service-process';
 import { combinations, isTypical, type Combination } from './catalog-combinations';
 import { fillCatalog } from './catalog-data';
+import { measureReads } from './catalog-reads';
 import { neighborsCount, untilIndexed } from './neighbors';
 import type { BenchContext, Measurement } from './report';
 import { apiKey, withServices, type Service } from './servers';
@@ -20,7 +21,8 @@ interface Timed {
 }
 
 /**
- * Measures every documented combination of filters, sort, direction and kind of key: the first page, and one after 100 products.
+ * Measures searches and facets, and every documented combination of filters, sort, direction and kind of key: the first page, and one
+ * after 100 products.
  */
 export async function measureCatalog(context: BenchContext): Promise<Measurement[]> {
   const { quick, rounds, folder, log, database = 'embedded', settings } = context;
@@ -31,6 +33,8 @@ export async function measureCatalog(context: BenchContext): Promise<Measurement
     log(`${service.description}: ${size}`);
     await fillCatalog(products, (sql) => service.database.query(sql), partners);
     await untilIndexed(service.database);
+    const reads = await measureReads(service.url, { products, rounds });
+    for (const { name, values } of reads) log(`${median(values).toFixed(1).padStart(6)} ms  ${name}`);
     const asked = combinations();
     const keys = await addKeys(service, asked);
     const timed: Timed[] = [];
@@ -40,7 +44,7 @@ export async function measureCatalog(context: BenchContext): Promise<Measurement
     }
     for (const { combination, first } of bySlowness(timed).slice(0, shown))
       log(`${median(first).toFixed(1).padStart(6)} ms  ${combination.name}`);
-    return summarize(timed, rounds).map(({ name, ...rest }) => ({
+    return [...reads, ...summarize(timed, rounds)].map(({ name, ...rest }) => ({
       part: 'catalog',
       name: `${name}, ${size}`,
       setting: service.description,
