@@ -33,18 +33,21 @@ interface Parameter {
 
 /** Combines the declared parameters of an operation into a schema. */
 function parametersOf(operation: { parameters: object[] }, place: 'query' | 'path'): object {
-  const declared = (operation.parameters as Parameter[]).filter((parameter) => parameter.in === place);
+  const shared = document.components.parameters as Record<string, object>;
+  const declared = operation.parameters
+    .map((parameter) => resolve(parameter, shared) as Parameter)
+    .filter((parameter) => parameter.in === place);
   return {
     type: 'object',
-    properties: Object.fromEntries(declared.map(({ name, schema }) => [name, resolve(schema)])),
+    properties: Object.fromEntries(declared.map(({ name, schema }) => [name, resolve(schema, schemas)])),
     additionalProperties: false,
   };
 }
 
 const schemas = document.components.schemas as Record<string, object>;
 
-function resolve(schema: { $ref?: string }): object {
-  return schema.$ref === undefined ? schema : schemas[schema.$ref.split('/').pop()!]!;
+function resolve(part: { $ref?: string }, components: Record<string, object>): object {
+  return part.$ref === undefined ? part : components[part.$ref.split('/').pop()!]!;
 }
 
 const text = { type: 'string' };
