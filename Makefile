@@ -145,7 +145,7 @@ pictures: node_modules/.installed-all dist/.built ## take the pictures of the co
 load: node_modules/.installed-all dist/.built ## keep the service busy with a mixture of everything (MINUTES=n, 30 by default)
 	$(BIN)/tsx scripts/load.ts $(MINUTES)
 
-profile: node_modules/.installed-all dist/.built dist/last-release/.built ## print the functions that requests spend their time in, beside those of the last release (SECONDS=n for each kind, KINDS=part of a name)
+profile: node_modules/.installed-all dist/.built ## print where requests spend their time: Node.js by layer and function, PostgreSQL by statement (SECONDS=n for each kind, KINDS=part of a name)
 	$(BIN)/tsx scripts/profile.ts $(or $(SECONDS),10) $(if $(KINDS),'$(KINDS)')
 
 compare-answers: node_modules/.installed-all dist/.built ## make the same requests of this build and another one, and print what differs (OTHER=folder of the other build, FEEDS=folder of files, ONLY=parts)

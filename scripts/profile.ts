@@ -1,20 +1,22 @@
 /**
- * Prints how the main thread of the service spends the time of a request, for this version and the last release. It lists the
- * twenty functions with the most self time. Needs `make dist/last-release/.built`.
+ * Prints where the service spends the time of a request: Node.js by layer and by function, PostgreSQL by statement. The statements
+ * need the extension `pg_stat_statements` in the PostgreSQL of Debian.
  *
  * usage: profile [seconds [kinds]]      of each kind of request, default 10; parts of the names of kinds, with commas
  */
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fillNeighbors } from './bench/neighbors';
+import type { Client } from 'pg';
+import { fillNeighbors, neighborsCount } from './bench/neighbors';
 import { withLoad } from './bench/processes';
 import { chooseKinds, drawRequests, readCatalog, type RequestKind } from './bench/request-kinds';
 import { apiKey, withServices } from './bench/servers';
-import { buildIn, lastReleaseFolder, thisBuild, type Build } from './service-process';
+import { thisBuild } from './service-process';
 
-const products = 100_000;
-const shown = 20;
+const products = 200_000;
+const shownFunctions = 25;
+const statementCharacters = 110;
 const milliseconds = Number(process.argv[2] ?? 10) * 1_000;
 
 /** The used part of V8's format: times in microseconds. */
@@ -24,52 +26,97 @@ interface CpuProfile {
   timeDeltas: number[];
 }
 
+/** A statement of PostgreSQL; `times` is its number for each request, `microseconds` planning and execution for each request. */
+interface StatementTime {
+  text: string;
+  times: number;
+  microseconds: number;
+}
+
 async function main(): Promise<void> {
-  for (const kind of chooseKinds(process.argv[3] ?? 'default page,page of a,one product,order')) {
-    for (const [version, build] of [
-      ['last release', buildIn(lastReleaseFolder)],
-      ['this version', thisBuild],
-    ] as const) {
-      const { perSecond, times } = await profile(build, kind);
-      console.log(`\n${kind.name}, ${version}: ${perSecond.toFixed(0)} a second; microseconds of a request`);
-      const ranked = [...times].sort(([, one], [, other]) => other - one).slice(0, shown);
-      for (const [name, time] of ranked) console.log(`${time.toFixed(1).padStart(8)}  ${name}`);
-    }
+  console.log(
+    `${products.toLocaleString('en')} products of ${neighborsCount} partners; microseconds of a request`,
+  );
+  for (const kind of chooseKinds(process.argv[3] ?? 'default page,page of a,category,one product,order')) {
+    const { perSecond, functions, statements } = await profile(kind);
+    const layers = new Map<string, number>();
+    for (const [name, time] of functions) layers.set(layerOf(name), (layers.get(layerOf(name)) ?? 0) + time);
+    console.log(`\n${kind.name}: ${perSecond.toFixed(0)} a second`);
+    print('Node.js by layer', [...layers], layers.size);
+    print('Node.js by function', [...functions], shownFunctions);
+    print(
+      'PostgreSQL by statement',
+      statements.map(({ text, times, microseconds }): [string, number] => [
+        `${times.toFixed(2)} x ${text}`,
+        microseconds,
+      ]),
+      statements.length,
+    );
   }
 }
 
-/** Profiles a service without its warm-up. @returns microseconds by function */
+function print(title: string, times: [string, number][], most: number): void {
+  console.log(`  ${title}, ${times.reduce((sum, [, time]) => sum + time, 0).toFixed(0)} in all`);
+  const ranked = times.toSorted(([, one], [, other]) => other - one).slice(0, most);
+  for (const [name, time] of ranked) if (time >= 0.05) console.log(`${time.toFixed(1).padStart(8)}  ${name}`);
+}
+
+/** Profiles a service without its warm-up. */
 async function profile(
-  build: Build,
   kind: RequestKind,
-): Promise<{ perSecond: number; times: Map<string, number> }> {
+): Promise<{ perSecond: number; functions: Map<string, number>; statements: StatementTime[] }> {
   const folder = mkdtempSync(join(tmpdir(), 'catalog-profile-'));
   chmodSync(folder, 0o755);
   const profiles = join(folder, 'profiles');
   mkdirSync(profiles);
   const flags = ['--cpu-prof', `--cpu-prof-dir=${profiles}`];
-  const builds = { service: { build: { ...build, nodeFlags: [...build.nodeFlags, ...flags] } } };
+  const builds = { service: { build: { ...thisBuild, nodeFlags: [...thisBuild.nodeFlags, ...flags] } } };
+  const settings = {
+    shared_preload_libraries: 'pg_stat_statements',
+    'pg_stat_statements.track_planning': 'on',
+  };
   try {
-    const measured = await withServices('external', folder, builds, async ({ service }) => {
-      await fillNeighbors(service.database, products);
-      const requests = drawRequests(kind, await readCatalog(service.database));
-      return withLoad(async (send) => {
-        const order = { connections: kind.connections, port: service.port, apiKey, requests };
-        await send({ ...order, milliseconds: milliseconds / 2 });
-        const from = performance.now() - service.startedAt;
-        const sent = await send({ ...order, milliseconds, from: requests.length / 2 });
-        return { ...sent, from, to: performance.now() - service.startedAt };
-      });
-    });
+    const measured = await withServices(
+      'external',
+      folder,
+      builds,
+      async ({ service }) => {
+        await fillNeighbors(service.database, products);
+        await service.database.query('create extension pg_stat_statements');
+        const requests = drawRequests(kind, await readCatalog(service.database));
+        return withLoad(async (send) => {
+          const order = { connections: kind.connections, port: service.port, apiKey, requests };
+          await send({ ...order, milliseconds: milliseconds / 2 });
+          await service.database.query('select pg_stat_statements_reset()');
+          const from = performance.now() - service.startedAt;
+          const sent = await send({ ...order, milliseconds, from: requests.length / 2 });
+          const to = performance.now() - service.startedAt;
+          return { ...sent, from, to, statements: await readStatements(service.database, sent.requests) };
+        });
+      },
+      settings,
+    );
     const main = readdirSync(profiles).find((name) => name.split('.').at(-3) === '0')!;
     const cpu = JSON.parse(readFileSync(join(profiles, main), 'utf8')) as CpuProfile;
-    const times = new Map<string, number>();
+    const functions = new Map<string, number>();
     for (const [name, time] of ownTimes(cpu, measured.from * 1_000, measured.to * 1_000))
-      times.set(name, time / measured.requests);
-    return { perSecond: measured.requests / measured.seconds, times };
+      functions.set(name, time / measured.requests);
+    return { perSecond: measured.requests / measured.seconds, functions, statements: measured.statements };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+async function readStatements(database: Client, requests: number): Promise<StatementTime[]> {
+  const { rows } = await database.query<{ query: string; calls: number; milliseconds: number }>(`
+    select query, cast(calls as integer) as calls, total_plan_time + total_exec_time as milliseconds
+    from pg_stat_statements where dbid = (select oid from pg_database where datname = current_database())
+      and query not like '%pg_stat_statements%'`);
+  return rows.map(({ query, calls, milliseconds }) => ({
+    text: query.replaceAll(/\s+/g, ' ').trim().slice(0, statementCharacters),
+    times: calls / requests,
+    microseconds: (1_000 * milliseconds) / requests,
+  }));
 }
 
 /** Sums the samples between two times since the start by function, without idle time. */
@@ -92,6 +139,16 @@ function nameOf({ functionName, url, lineNumber }: CpuProfile['nodes'][number]['
   if (!url) return name;
   const file = url.replace(/^file:\/\//, '').replace(/^.*\/(?=node_modules\/|dist\/src\/)/, '');
   return `${name}  ${file}:${lineNumber + 1}`;
+}
+
+/** The package or the folder of a function. */
+function layerOf(name: string): string {
+  const [own, file] = name.split('  ');
+  if (!file) return own!.startsWith('(') ? own! : 'built into V8 and Node.js';
+  const [, scoped] = /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file) ?? [];
+  if (scoped) return scoped;
+  const [, folder] = /^dist\/(src\/[^/]+(?:\/[^/]+(?=\/))?)/.exec(file) ?? [];
+  return folder ?? file.replace(/[/:].*/, '');
 }
 
 main().catch((error: unknown) => {

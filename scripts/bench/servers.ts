@@ -49,16 +49,21 @@ export const withService = <T>(
     work(service),
   );
 
-/** Calls `work` with the services, each with an empty database; external ones are on the same server. Removes all data. */
+/**
+ * Calls `work` with the services, each with an empty database; external ones are on the same server. Removes all data.
+ * @param serverSettings - of an external server, besides its default settings
+ */
 export async function withServices<Name extends string, T>(
   kind: DatabaseKind,
   folder: string,
   builds: Record<Name, MeasuredBuild>,
   work: (services: Record<Name, Service>) => Promise<T>,
+  serverSettings: Record<string, string> = {},
 ): Promise<T> {
   const stops: (() => Promise<unknown>)[] = [];
   try {
-    const external = kind === 'external' ? await startPostgres(join(folder, 'postgresql')) : undefined;
+    const external =
+      kind === 'external' ? await startPostgres(join(folder, 'postgresql'), serverSettings) : undefined;
     if (external) stops.push(() => external.stop());
     const services: Partial<Record<Name, Service>> = {};
     for (const [name, { build, settings }] of Object.entries(builds) as [Name, MeasuredBuild][]) {
@@ -112,8 +117,8 @@ export async function watchBoth(pid: number, database: Client): Promise<Watch> {
   };
 }
 
-/** Starts a PostgreSQL server with its default settings, on a free port of this machine. */
-async function startPostgres(cluster: string) {
+/** Starts a PostgreSQL server on a free port of this machine; its settings are the default ones, except for `settings`. */
+async function startPostgres(cluster: string, settings: Record<string, string>) {
   const account = await serverAccount(cluster);
   const bin = existsSync(debian) ? debian : await binaries(account);
   mkdirSync(cluster, { mode: 0o700 });
@@ -122,7 +127,9 @@ async function startPostgres(cluster: string) {
     execute(join(bin, program), ['--pgdata', cluster, ...args], { ...account, cwd: '/' });
   await run('initdb', '--username', 'postgres', '--auth', 'trust', '--encoding', 'UTF8', '--locale', 'C');
   const port = await freePort();
-  const options = `-c port=${port} -c unix_socket_directories=${cluster}`;
+  const options = Object.entries({ port, unix_socket_directories: cluster, ...settings })
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ');
   await run('pg_ctl', 'start', '--wait', '--silent', '--log', join(cluster, 'log'), '--options', options);
   const urlOf = (database: string) => `postgresql://postgres@127.0.0.1:${port}/${database}`;
   return {
