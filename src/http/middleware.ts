@@ -122,8 +122,6 @@ export function checkShape(openApi: OpenApi): Middleware {
     sentRequest.headers = sent.headers as SentRequest['headers'];
     sentRequest.body = exchange.body;
     sent.path = pathParameters(openApi, sentRequest);
-    // Its 400 precedes the 422s.
-    if (caller && check) exchange.checked = await check({ ...sent, caller });
     errors.push(...exchange.bodyErrors, ...openApi.shapeErrors(sentRequest, sent));
     exchange.unknownParameters = findUnknownParameters(
       parameters,
@@ -132,6 +130,8 @@ export function checkShape(openApi: OpenApi): Middleware {
       request.headers.prefer as string | undefined,
     );
     if (exchange.unknownParameters) errors.push(...strictErrors(exchange.unknownParameters));
+    // Its 400 precedes the 422s.
+    if (caller && check) exchange.checked = await check({ ...sent, caller, isValid: errors.length === 0 });
     if (errors.length > 0) throw invalidShape(onePerPlace(errors));
     next();
   };

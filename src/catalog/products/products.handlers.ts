@@ -20,8 +20,9 @@ import { createSharedReads } from '../../base/concurrency/shared-reads';
 import type { TransferLimit } from '../../base/concurrency/transfer-limit';
 import { getProductAsOf, listProductsAsOf } from './catalog-as-of';
 import {
+  findStartByTime,
   parseProductCursor,
-  requireProduct,
+  requirePosition,
   resolveListingOrder,
   type ListingStart,
 } from './products.checks';
@@ -62,8 +63,13 @@ export function productOperations(
 
   return {
     listProducts: {
-      check: ({ query, headers, caller }) =>
-        reads(ageSecondsMaxOf(headers), (db) => resolveListingOrder(db, query, caller.partnerName)),
+      async check({ query, headers, caller, isValid }) {
+        const start = resolveListingOrder(query);
+        // The page itself finds an unknown product out, after a search text that is refused.
+        if (!isValid || query.q !== undefined)
+          await reads(ageSecondsMaxOf(headers), (db) => findStartByTime(db, start, caller.partnerName));
+        return start;
+      },
       async handle({ query, headers, checked, caller, reply }) {
         const { limit: sentLimit, cursor: _cursor, as_of: asOf, sort_by, order: _order, ...filters } = query;
         const limit = defaulted(sentLimit);
@@ -79,7 +85,7 @@ export function productOperations(
         }
         const page = await sharePage(keyOf(scope, ageSecondsMax, query), () =>
           reads(ageSecondsMax, async (db, isReplica) => {
-            if (isReplica) await requireProduct(db, checked.afterProductId, scope);
+            if (isReplica) await requirePosition(db, checked, scope);
             const filter = await resolveFilters(db, filters);
             return representationOf(toBodyPage(await listProducts(db, { scope, filter, ...checked, limit })));
           }),
@@ -138,7 +144,7 @@ export function productOperations(
         const ageSecondsMax = ageSecondsMaxOf(headers);
         const page = await sharePage(keyOf(listing.scope, ageSecondsMax, { path, query }), () =>
           reads(ageSecondsMax, async (db, isReplica) => {
-            if (isReplica) await requireProduct(db, afterProductId, listing.scope);
+            if (isReplica) await requirePosition(db, listing, listing.scope);
             return representationOf(toBodyPage(await listProducts(db, listing)));
           }),
         );

@@ -48,8 +48,6 @@ export interface ProductListing {
   sort: { field: SortField; order: SortOrder };
   /** Start of the page; only for `product_id` and `created_at`. */
   afterProductId?: number;
-  /** Creation time of that product, a timestamp of PostgreSQL; only for `created_at` of distributed products. */
-  afterCreatedAt?: string;
   limit: number;
 }
 

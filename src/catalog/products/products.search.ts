@@ -52,6 +52,8 @@ interface SearchBy<Field extends SortField> {
   words?: readonly string[];
   sort: { field: Field; order: SortOrder };
   afterProductId?: number;
+  /** Whether that product must be one of the partner. */
+  startsInPartner: boolean;
   /** Creation time of that product; only where products are distributed. */
   afterCreatedAt?: string;
   limit: number;
@@ -70,9 +72,12 @@ const horizon = '(select max(created_at) from product_horizons)';
 /** Excludes products of loads in progress, unless a load that began later has committed. */
 const beforeHorizon = `created_at <= ${horizon}`;
 
-/** Translates a listing; undefined if nothing can match. */
-export function toSearch(listing: ProductListing): Search | undefined {
-  const { scope, filter, sort, afterProductId, afterCreatedAt, limit } = listing;
+/**
+ * Translates a listing; undefined if nothing can match.
+ * @param afterCreatedAt - creation time of the product that the page follows, a timestamp of PostgreSQL
+ */
+export function toSearch(listing: ProductListing, afterCreatedAt?: string): Search | undefined {
+  const { scope, filter, sort, afterProductId, limit } = listing;
   const partnerName = scope ?? filter.partner_name;
   if (filter.partner_name !== undefined && filter.partner_name !== partnerName) return undefined;
   const feedId = filter.feed_id === undefined ? undefined : parseId('FD', filter.feed_id);
@@ -94,6 +99,7 @@ export function toSearch(listing: ProductListing): Search | undefined {
     words: filter.words,
     sort: { field: isOneValue ? 'product_id' : sort.field, order: sort.order },
     afterProductId,
+    startsInPartner: scope !== null,
     afterCreatedAt,
     limit,
     includesWithdrawn: filter.include_withdrawn ?? false,
@@ -221,14 +227,15 @@ export function orderOf({ sort: { field, order } }: Search): Sql {
 }
 
 /**
- * The products in the orders with cursors, by time and by number; by number, a feed is a range too. Partner and feed are
- * inequalities and a part of the order: for `partner_id = ?`, the planner may read the index of all partners instead.
+ * The products in the orders with cursors, by time and by number, of the row of table `partner` if the search has a partner; by
+ * number, a feed is a range too. Partner and feed are inequalities and a part of the order: for `partner_id = ?`, the planner may
+ * read the index of all partners instead.
  */
 export function rowRange(search: RowSearch): IndexRange {
   const { partner, filters, sort } = search;
   const { field, order } = sort;
   const feedId = filters.find(({ key }) => key === 'feed_id')?.value;
-  const within: [string, Sql][] = partner ? [['partner_id', partner]] : [];
+  const within: [string, Sql][] = partner ? [['partner_id', raw('partner.partner_id')]] : [];
   if (field === 'product_id' && feedId !== undefined) within.push(['feed_id', sql`${feedId}`]);
   const cursor = cursorOf(search);
   const [after, from, until] = order === 'asc' ? ['>', '>=', '<='] : ['<', '<=', '>='];
@@ -258,10 +265,10 @@ function isListedIn(search: RowSearch): Sql {
  * Skips the products of other feeds by their numbers, which the index by time has: a feed's products are mostly consecutive. For a
  * range of times, the planner expects few rows, so this index costs less than the index by number and a sort.
  */
-function fromFeed({ partner, sort: { order } }: RowSearch, feedId: Knex.Value): Sql {
+function fromFeed({ sort: { order } }: RowSearch, feedId: Knex.Value): Sql {
   const number = sql`(
     select product_id from products as of_feed
-    where of_feed.partner_id = ${partner!} and of_feed.feed_id >= ${feedId} and of_feed.feed_id <= ${feedId}
+    where of_feed.partner_id = partner.partner_id and of_feed.feed_id >= ${feedId} and of_feed.feed_id <= ${feedId}
     order by feed_id ${raw(order)}, product_id ${raw(order)} limit 1
   )`;
   return sql`created_at >= '-infinity' and product_id ${raw(order === 'asc' ? '>=' : '<=')} ${number}`;
@@ -276,11 +283,12 @@ export function afterCursor(search: Search): Sql {
   return cursor.length === 0 ? raw('true') : compare(cursor, search.sort.order === 'asc' ? '>' : '<');
 }
 
-/** The columns of the order with the values of the cursor's product; none for a first page. */
-function cursorOf({ sort: { field }, afterProductId }: Search): [string, Sql][] {
+/** The columns of the order with the values of the cursor's product; none for a first page. Without the product, its time is null. */
+function cursorOf({ partner, sort: { field }, afterProductId, startsInPartner }: Search): [string, Sql][] {
   if (afterProductId === undefined) return [];
   const number = sql`${afterProductId}`;
-  const time = sql`(select created_at from products as last where last.product_id = ${afterProductId})`;
+  const inPartner = startsInPartner ? sql`and last.partner_id = ${partner!}` : raw('');
+  const time = sql`(select created_at from products as last where last.product_id = ${afterProductId} ${inPartner})`;
   return [...(field === 'created_at' ? [['created_at', time] as [string, Sql]] : []), ['product_id', number]];
 }
 

@@ -86,8 +86,12 @@ type Handler<O extends OperationId> = (call: Call<O>) => Promise<Reply<O>>;
 
 type PublicOperation = 'getHealth';
 
-/** The input of a check: query values, declared headers and JSON body as sent, and the caller. */
+/**
+ * The input of a check: query values, declared headers and JSON body as sent, and the caller. With `isValid`, no 422 follows: the
+ * handler may find out what else a check would need a statement for.
+ */
 export interface RawRequest {
+  isValid: boolean;
   query: Record<string, unknown>;
   headers: Record<string, string | undefined>;
   body: unknown;

@@ -121,7 +121,7 @@ async function rowsReadBy(db: Database): Promise<Record<string, number>> {
     most[what] = Math.max(most[what] ?? 0, (await countReads()) - before);
   };
   const readPage = async (partner_name: string) => {
-    const start = await resolveListingOrder(db, {}, null);
+    const start = resolveListingOrder({});
     await listProducts(db, { scope: null, filter: { partner_name }, ...start, limit: 10 });
   };
   // PostgreSQL chooses a plan for all values at the sixth execution.

@@ -188,7 +188,7 @@ const byShard = (db: Database, partner: string | null): Reader => ({
   name: `statements for shards, of ${partner ?? 'all partners'}`,
   partner,
   async read({ sort_by, order, cursor, limit, q, include_withdrawn, ...filters }) {
-    const start = await resolveListingOrder(db, { sort_by, order, cursor }, partner);
+    const start = resolveListingOrder({ sort_by, order, cursor });
     const words = await searchWords(db, q);
     const filter = { ...filters, words, include_withdrawn: include_withdrawn === 'true' };
     const page = await listProducts(db, { scope: partner, filter, ...start, limit: Number(limit) });

@@ -117,7 +117,7 @@ function faultsOfNode(node: PlanNode): string[] {
 
 async function list({ query, scope }: Combination, cursor?: string) {
   const { sort_by, order, ...filter } = query;
-  const start = await resolveListingOrder(db, { sort_by, order, cursor }, scope);
+  const start = resolveListingOrder({ sort_by, order, cursor });
   return listProducts(db, { scope, filter, ...start, limit: 10 });
 }
 

@@ -17,13 +17,15 @@ import { listOnShards } from './shard-pages';
  * `products` with local tables, or merge indexes in a way that Citus refuses.
  */
 interface CatalogPages {
+  /** Whether a page by time needs the creation time of the product that it follows; else its statement looks it up. */
+  needsStart: boolean;
   list(db: Database, search: Search): Promise<ProductRow[]>;
   listAsOf(db: Database, moment: KnownMoment, filter: FilterAsOf, page: PageAsOf): Promise<ProductRow[]>;
 }
 
 const forms = {
-  plain: { list: listPlain, listAsOf: listPlainAsOf },
-  distributed: { list: listOnShards, listAsOf: listShardAsOf },
+  plain: { needsStart: false, list: listPlain, listAsOf: listPlainAsOf },
+  distributed: { needsStart: true, list: listOnShards, listAsOf: listShardAsOf },
 } satisfies Record<string, CatalogPages>;
 
 export const catalogPages = async (db: Database): Promise<CatalogPages> =>

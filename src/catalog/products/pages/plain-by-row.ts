@@ -1,14 +1,14 @@
 import { queryRows, type Database } from '../../../base/db/database';
 import { raw, sql } from '../../../base/db/sql';
-import { rowColumns, withoutExcessSql, type ProductRow } from '../products.repository';
-import { firstRows, matches, partnersSql, rowRange, type RowSearch } from '../products.search';
+import { ownColumns, rowColumns, withoutExcessSql, type ProductRow } from '../products.repository';
+import { firstRows, matches, orderOf, partnersSql, rowRange, type RowSearch } from '../products.search';
 import { isFewSql, isUsual, sortFew, sortFound, sortMatches } from './plain-sorted';
 
 /**
  * Number of rows, by time or number, that are scanned for the matches of a page. They are stored together: ten products take a
  * millisecond, and it is enough if half a percent matches. The words of a product are in another table: they take longer.
  */
-const scannedRows = ({ words, limit }: RowSearch): number => (words ? 500 + 50 * limit : 2_000 + 150 * limit);
+const scannedRows = ({ words, limit }: RowSearch): number => (words ? 500 + 50 * limit : 10_000);
 
 /** Number of rows of a second scan for a value of more products, whose sort takes longer. */
 const manyProducts = 100_000;
@@ -51,13 +51,18 @@ async function areFew(db: Database, search: RowSearch, max: number): Promise<boo
 
 /** Reads the matches among the first `rows` of an order by time or number. */
 function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow[]> {
+  const { partner, limit } = search;
   const { where, orderBy } = rowRange(search);
-  const statement = sql`
-    select ${raw(rowColumns)}
-    from (
-      select * from products where ${where} order by ${orderBy} ${firstRows(rows)}
-    ) as products
-    where ${matches(search)} order by ${orderBy} limit ${raw(search.limit)}`;
-  const page = withoutExcessSql(statement, search.limit);
-  return queryRows<ProductRow>(db, page, isUsual(search));
+  const products = sql`
+    select * from (select * from products where ${where} order by ${orderBy} ${firstRows(rows)}) as products
+    where ${matches(search)} order by ${orderBy} limit ${raw(limit)}`;
+  // The number and the name of a partner are looked up once.
+  const statement = partner
+    ? sql`
+      select partner_name, ${raw(ownColumns)}
+      from (select partner_id, partner_name from partners where partner_id = ${partner}) as partner
+      cross join lateral (${products}) as products
+      order by ${orderOf(search)}`
+    : sql`select ${raw(rowColumns)} from (${products}) as products order by ${orderBy}`;
+  return queryRows<ProductRow>(db, withoutExcessSql(statement, limit), isUsual(search));
 }

@@ -1,7 +1,7 @@
 import type { ApiResponse } from '../../../support/api-client';
 import { filterTwice, holdsNul, limitTwice, wrongLimits } from '../../../support/expectations';
 import { loadProducts } from '../../../support/catalog';
-import { startTestService, type TestService } from '../../../support/service';
+import { startTestService, withStoredKey, type TestService } from '../../../support/service';
 
 type Query = Record<string, string> | string;
 
@@ -66,6 +66,19 @@ describe('GET /products', () => {
       },
     );
 
+    it.each(['', '&order=asc', '&limit=0'])(
+      'rejects a product of another partner than that of the key%s',
+      async (others) => {
+        await loadProducts(service, [{ sku: 'B' }], 'Other');
+        const bound = await withStoredKey(service, 'Other', `key${others}`);
+
+        const { status, body } = await bound.get(`/products?cursor=${known}${others}`);
+
+        expect(status).toBe(400);
+        expect(body).toEqual({ detail: invalidCursor });
+      },
+    );
+
     it.each(['created_at', 'price', 'product_name', 'brand', 'category'])(
       'rejects a cursor with sort_by=%s',
       async (sortBy) => {
@@ -86,6 +99,8 @@ describe('GET /products', () => {
       ['cursor=x&limit=x&brand=%00', invalidCursor],
       ['limit=101&cursor=PR00001&sort_by=price', cursorNeedsProductId],
       ['brand=%00&cursor=PR99999', invalidCursor],
+      ['q=x&cursor=PR99999', invalidCursor],
+      ['partner_name=Unknown&cursor=PR99999', invalidCursor],
       ['feed_id=unknown&cursor=x', invalidCursor],
       ['feed_id=unknown&order=x', invalidOrder],
     ])('reports sort_by first, then order, then cursor: %s', async (query, detail) => {
