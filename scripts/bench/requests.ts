@@ -17,9 +17,9 @@ import {
 import { measureRounds, type Sample, type Samples, type Subject } from './request-rounds';
 import { apiKey, databaseKinds, watchBoth, withServices, type DatabaseKind, type Service } from './servers';
 
-/** The servers beside the service, on the same database, and the minimum ratio of its rate to theirs. */
+/** The servers beside the service, on the same database. `least`: minimum ratio of its rate to theirs, or that of the kind. */
 const peers = {
-  fastify: { file: 'fastify-server.ts', isPrepared: false, name: 'fastify and pg', least: 1 },
+  fastify: { file: 'fastify-server.ts', isPrepared: false, name: 'fastify and pg', least: 'of kind' },
   'fastify, prepared': {
     file: 'fastify-server.ts',
     isPrepared: true,
@@ -35,9 +35,18 @@ const peers = {
 } as const;
 type Peer = keyof typeof peers;
 
-const leastOrders = 1.5;
+/** Minimum ratio of the rate to fastify's, for the first part that the name of a kind contains. */
+const leastOf: [part: string, ratio: number][] = [
+  ['default page', 2],
+  ['page of a partner', 1.3],
+  ['page of a brand', 1.2],
+  ['category by price', 3],
+  ['one product', 1.5],
+  ['mixture', 1.5],
+  ['order', 2],
+];
 /** Maximum ratio of latency to fastify, for a single client. */
-const loneClientMax = 1.2;
+const loneClientMax = 1.1;
 /** Distinct requests of each kind whose responses are compared. */
 const comparedRequests = 100;
 
@@ -140,8 +149,9 @@ function describe(kind: RequestKind, samples: Samples<'service' | Peer>, setting
   const targetOf = (peer: Peer): Measurement['target'] => {
     const { least } = peers[peer];
     if (least === undefined) return undefined;
+    if (least !== 'of kind') return { kind: 'at least', value: least };
     if (isLone) return { kind: 'at most', value: loneClientMax };
-    return { kind: 'at least', value: isOrder(kind) ? leastOrders : least };
+    return { kind: 'at least', value: leastOf.find(([part]) => kind.name.includes(part))![1] };
   };
   const figures = (of: Sample[]) => ({
     values: of.map((sample) => sample[figure]),
