@@ -90,8 +90,10 @@ export async function loadFirstFeed(
 
 /** Locks the partner unless it is locked already. @returns whether it is locked now and has no products */
 async function lockPartnerWithoutProducts(trx: Knex.Transaction, { partnerId }: FeedToRun): Promise<boolean> {
+  // Without an order, PostgreSQL would look for a product of a large partner through the whole table, from its beginning.
   const hasProducts = async () =>
-    (await trx('products').where('partner_id', partnerId).first('product_id')) !== undefined;
+    (await trx('products').where('partner_id', partnerId).orderBy('product_id').first('product_id')) !==
+    undefined;
   if (await hasProducts()) return false;
   // Another run may have committed before the lock.
   return (await tryLockPartner(trx, partnerId)) && !(await hasProducts());
