@@ -3,6 +3,7 @@ import { changeRows, queryRows } from '../../base/db/database';
 import { sql, type Sql } from '../../base/db/sql';
 import type { CatalogChange } from '../../catalog/changes/catalog-changes';
 import { mergeSql, type ComparedCounters } from './load';
+import { lookUpProducts } from './look-ups';
 import { endManualVersions } from './manual-versions';
 import type { StagedFeed } from './staging';
 import { applyWithdrawals } from './withdrawals';
@@ -31,15 +32,15 @@ export async function applyChanges(
   await skipManualChangeLog(trx);
   if (inserted > 0) await changeRows(trx, merge.insert(change));
   if (updated + moved + withdrawn === 0) return endManualVersions(trx, change);
-  await lockProducts();
-  await queryRows(trx, sql`set local from_collapse_limit = 1`);
   const write = async (statement: Sql, expected: number) => {
     if (expected > 0 && (await changeRows(trx, statement)) !== expected) throw new ProductsGone();
   };
-  await write(merge.update(change), updated);
-  await write(merge.move(change), moved);
-  if (withdrawn > 0 && (await applyWithdrawals(trx, change)) !== withdrawn) throw new ProductsGone();
-  await queryRows(trx, sql`set local from_collapse_limit to default`);
+  await lookUpProducts(trx, async () => {
+    await lockProducts();
+    await write(merge.update(change), updated);
+    await write(merge.move(change), moved);
+    if (withdrawn > 0 && (await applyWithdrawals(trx, change)) !== withdrawn) throw new ProductsGone();
+  });
   return endManualVersions(trx, change);
 }
 

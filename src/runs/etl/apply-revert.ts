@@ -5,6 +5,7 @@ import { raw, sql } from '../../base/db/sql';
 import type { CatalogChange } from '../../catalog/changes/catalog-changes';
 import { ProductsGone, skipManualChangeLog } from './apply-changes';
 import { assignmentsSql, revertEffects, type RunChange } from './change-effects';
+import { isProductOf, lookUpProducts } from './look-ups';
 import { untilUncontended } from './merge-staged';
 import { revertCountsSql, type RevertCounts } from './revert-counts';
 import { etlWorkMemMegabytes, readColumn } from './staging';
@@ -21,7 +22,7 @@ const written = sql`(select * from reverted_products where is_needed and not is_
 const updateSql = (revertId: number) => sql`
   update products set run_id = ${revertId}, ${assignmentsSql('written')}
   from ${written} as written
-  where (products.partner_id, products.sku, products.product_id) = (written.partner_id, written.sku, written.product_id)
+  where ${isProductOf(raw('written'))}
     and products.xmin = written.seen_version`;
 
 /**
@@ -73,8 +74,10 @@ async function writeProducts(
   lockProducts: () => Promise<void>,
 ): Promise<void> {
   if (updated + withdrawn === 0) return;
-  await lockProducts();
-  if ((await changeRows(trx, updateSql(runId))) !== updated + withdrawn) throw new ProductsGone();
+  await lookUpProducts(trx, async () => {
+    await lockProducts();
+    if ((await changeRows(trx, updateSql(runId))) !== updated + withdrawn) throw new ProductsGone();
+  });
 }
 
 /** Drops the digests of the products that `applyRevert` has written, and enqueues these products for the search index. */

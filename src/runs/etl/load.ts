@@ -18,6 +18,7 @@ import type { RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
 import type { StagedFeed } from './staging';
 import { rejectUnknownRows, rejectUnnamedRows } from './unknown-skus';
+import { isProductOf } from './look-ups';
 import { storeWithdrawals, withheldCounter } from './withdrawals';
 import { keptValue } from '../../feed-format/rows/transform';
 import { copyStagedProducts } from './working-products';
@@ -61,9 +62,8 @@ const keptSql = (field: ProductColumn) => raw(`'${keptValue(field)}'`);
  * read all products of the partner for each row. Therefore:
  * - `compare` forces its plan. Look-ups: only the index by partner and sku has the order that a row of the subquery needs, as
  * sorting is off. An equality could use any index of the partner. Otherwise: a hash join, or a merge join.
- * - The other statements take the partner from the stored change, not from a constant. For PostgreSQL, they then read the whole
- * table, whose size is always known. By partner, sku and number, each index finds one product. PostgreSQL
- * expects far too few rows of this join: `from_collapse_limit` makes it the last one.
+ * - `list` takes the partner from the stored change, not from a constant. By partner, sku and number, each index finds one product.
+ * - Locks and writes are in `lookUpProducts`; staged rows are found by their place.
  * The update skips a product that a manual change has moved to another partner or sku.
  * A column that is not in the feed keeps the stored value; a currency given with the price is used nevertheless. In a kept
  * column, `keptValue` and an empty name keep the stored one; a new product gets null.
@@ -108,7 +108,7 @@ export function mergeSql({
       return sql`
       ${raw(looksUp ? 'set local enable_sort = off' : 'set local enable_nestloop = off')};
       create temporary table feed_changes on commit drop as
-      select feed_rows.line, feed_rows.sku, cast(${partner} as bigint) as partner_id, products.product_id,
+      select feed_rows.ctid as place, feed_rows.line, feed_rows.sku, cast(${partner} as bigint) as partner_id, products.product_id,
         products.withdrawn_at is not null as is_restored,
         products.product_id is not null and products.withdrawn_at is null and not ${differs} as is_moved,
         ${priceJumpSql(incoming('price'), incoming('currency'))} as is_price_jump
@@ -137,15 +137,13 @@ export function mergeSql({
       set feed_id = ${feedId}, run_id = ${runId}, record_offset = feed_rows.record_offset,
         ${isCollectionNamed ? sql`collection = ${collection},` : raw('')} withdrawn_at = null,
         ${list((field) => sql`${raw(field)} = ${incoming(field)}`)}
-      from feed_changes join feed_rows using (line)
-      where not is_moved and (products.partner_id, products.sku, products.product_id)
-        = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
+      from feed_changes join feed_rows on feed_rows.ctid = feed_changes.place
+      where not is_moved and ${isProductOf(raw('feed_changes'))}
     `,
     move: ({ runId }: CatalogChange) => sql`
       update products set collection = ${collection}, run_id = ${runId}
       from feed_changes
-      where is_moved and (products.partner_id, products.sku, products.product_id)
-        = (feed_changes.partner_id, feed_changes.sku, feed_changes.product_id)
+      where is_moved and ${isProductOf(raw('feed_changes'))}
     `,
     insert: ({ runId }: CatalogChange) => sql`
       insert into products (feed_id, run_id, partner_id, collection, record_offset, sku, ${names})

@@ -6,6 +6,7 @@ import { raw, sql, type Sql } from '../../base/db/sql';
 import type { CatalogChange } from '../../catalog/changes/catalog-changes';
 import { applyChanges, isContention, ProductsGone } from './apply-changes';
 import { compareProducts } from './load';
+import { isProductOf } from './look-ups';
 import type { StagedFeed } from './staging';
 import type { MergeResult, RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
@@ -91,9 +92,7 @@ export async function untilUncontended<T>(
 const lockSql = (changes: Sql) => sql`
   select (select count(product_id) from ${changes} as changes) = (
     select count(*) from (
-      select from ${changes} as changes join products
-        on (products.partner_id, products.sku, products.product_id)
-          = (changes.partner_id, changes.sku, changes.product_id)
+      select from ${changes} as changes join products on ${isProductOf(raw('changes'))}
       for no key update of products skip locked
     ) as locked
   ) as "areLocked"`;

@@ -4,6 +4,7 @@ import { productLayout } from '../../base/db/layout/product-layout';
 import { raw, sql } from '../../base/db/sql';
 import { skippedFailure } from '../../feed-format/load-options';
 import type { CatalogChange } from '../../catalog/changes/catalog-changes';
+import { isProductOf } from './look-ups';
 import type { FeedToRun } from './raw-file';
 import { FeedFailure, NewerFeed, WithdrawalLimit, type RunCounters } from './run-result';
 import type { RunStats } from './run-stats';
@@ -57,9 +58,7 @@ export function applyWithdrawals(trx: Knex.Transaction, { runId }: CatalogChange
     trx,
     sql`
     update products set withdrawn_at = statement_timestamp(), run_id = ${runId} from feed_withdrawals
-    where (products.partner_id, products.sku, products.product_id)
-        = (feed_withdrawals.partner_id, feed_withdrawals.sku, feed_withdrawals.product_id)
-      and products.withdrawn_at is null`,
+    where ${isProductOf(raw('feed_withdrawals'))} and products.withdrawn_at is null`,
   );
 }
 

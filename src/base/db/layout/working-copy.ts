@@ -37,6 +37,7 @@ export async function fillWorkingCopy(
       primary key (partner_id, product_id)
     ) on commit drop;
     create unique index on pg_temp.products (partner_id, sku);
+    create index on pg_temp.products (product_id);
     alter table pg_temp.products alter product_id restart with ${provisionalFrom}
   `,
   );
