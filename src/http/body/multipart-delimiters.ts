@@ -26,12 +26,23 @@ export class Delimiters {
   /** Takes the next bytes of the body. @returns the bytes up to the last delimiter; undefined when a delimiter is ambiguous */
   take(piece: Buffer): Buffer | undefined {
     if (this.place === 'epilogue') return piece.subarray(0, 0);
+    if (this.place === 'text' && this.isWithoutDelimiter(piece)) return piece;
     this.rest = Buffer.concat([this.rest, piece]);
     let step: Step;
     do step = this.place === 'head' ? this.head() : this.text();
     while (step === 'next');
     if (step === 'ambiguous') return undefined;
     return this.isInEpilogue() ? piece.subarray(0, piece.length - this.rest.length) : piece;
+  }
+
+  /** Skips a piece of a long content without a copy of it: these would be as large as the file until garbage is collected. */
+  private isWithoutDelimiter(piece: Buffer): boolean {
+    const undecided = this.delimiter.length - 1;
+    if (piece.length < undecided) return false;
+    const seam = Buffer.concat([this.rest, piece.subarray(0, undecided)]);
+    if (seam.includes(this.delimiter) || piece.includes(this.delimiter)) return false;
+    this.rest = Buffer.from(piece.subarray(piece.length - undecided));
+    return true;
   }
 
   private isInEpilogue(): boolean {
