@@ -11,7 +11,7 @@ export const config = { transaction: false };
 const active = 'where withdrawn_at is null';
 
 /**
- * The indexes of `products`, see docs/explanation/indexes.md. Of equal keys without the product number, a B-tree keeps one.
+ * The indexes of `products`, see docs/scaling.md. Of equal keys without the product number, a B-tree keeps one.
  */
 const indexes: Record<string, string> = {
   products_partner_id_product_id: 'unique index % on products (partner_id, product_id)',
