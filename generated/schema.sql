@@ -1,4 +1,4 @@
--- Made from migrations/ (d83886fb1be55830) by "make generate". Do not edit.
+-- Made from migrations/ (307e62290a8624b7) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
