@@ -6,9 +6,9 @@ import { isFewSql, isUsual, sortFew, sortFound, sortMatches } from './plain-sort
 
 /**
  * Number of rows, by time or number, that are scanned for the matches of a page. They are stored together: ten products take a
- * millisecond, and it is enough if half a percent matches. The words of a product are in another table: they take longer.
+ * millisecond, and it is enough if a fifth of a percent matches. The words of a product are in another table: they take longer.
  */
-const scannedRows = ({ words, limit }: RowSearch): number => (words ? 500 + 50 * limit : 10_000);
+const scannedRows = ({ words, limit }: RowSearch): number => (words ? 500 + 50 * limit : 8_000 + 150 * limit);
 
 /** Number of rows of a second scan for a value of more products, whose sort takes longer. */
 const manyProducts = 100_000;
