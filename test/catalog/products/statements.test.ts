@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ApiClient } from '../../support/api-client';
+import { indexBacklog } from '../../../src/catalog/products/search-index';
 import { loadProducts } from '../../support/catalog';
 import { onLocalProducts } from '../../support/local-products';
 import { startTestService, withStoredKey, type TestService } from '../../support/service';
@@ -17,8 +18,9 @@ beforeAll(async () => {
     availability: 'in_stock',
   }));
   await loadProducts(service, rows, 'Acme');
+  await indexBacklog(service.db);
   bound = await withStoredKey(service, 'Acme');
-  await service.db.raw('analyze products');
+  await service.db.raw('analyze products, product_words');
 });
 
 /** The statements of a request, except the look-up of its key. */
@@ -51,7 +53,9 @@ onLocalProducts(describe, 'a request reads its partners first')(
       ['/products?sort_by=price', 1],
       ['/products?cursor=PR00002', 1],
       ['/products?partner_name=Acme&cursor=PR00002', 1],
-      ['/products?q=chair', 4],
+      ['/products?cursor=PR00001', 2],
+      ['/products?q=chair', 2],
+      ['/products?q=chair+199', 4],
       ['/products/PR00001', 1],
       ['/products/by-feed/FD00001', 1],
       ['/products/facets?field=brand', 1],
