@@ -10,7 +10,7 @@ import { isFewSql, isUsual, sortFew, sortFound, sortMatches } from './plain-sort
  */
 const scannedRows = ({ words, limit }: RowSearch): number => (words ? 500 + 50 * limit : 8_000 + 150 * limit);
 
-/** Number of rows of a second scan for a value of more products, whose sort takes longer. */
+/** Number of rows of a longer scan for a value of more products, whose sort takes longer. */
 const manyProducts = 100_000;
 
 /** The same for words of more products than are sorted. */
