@@ -38,6 +38,24 @@ describe('the console with the key of a partner', () => {
     expect(await field.inputValue()).toBe('Bound');
   });
 
+  it('keeps what is being entered when its name becomes known later', async () => {
+    const { key } = await withStoredKey(service, 'Bound', 'late');
+    const page = await openWith(key!, '/send');
+    let answer = () => {};
+    const asked = new Promise<void>((resolve) => (answer = resolve));
+    await page.route(/\/partners(\?|$)/, async (route) => {
+      await asked;
+      await route.continue();
+    });
+    await page.reload();
+    const field = page.getByLabel('Partner', { exact: true });
+    await field.focus();
+    answer();
+    await page.waitForLoadState('networkidle');
+    await page.keyboard.type('Bo');
+    expect(await field.inputValue()).toBe('Bo');
+  });
+
   it('shows the sources of this partner only, and enters its name into a new source', async () => {
     const { key } = await withStoredKey(service, 'Bound', 'sources');
     const page = await openWith(key!, '/sources');

@@ -47,6 +47,8 @@ export function SendView() {
           hint={texts.send.partnerHint}
           error={fault === 'partner' ? texts.send.partnerMissing : undefined}
           value={partner}
+          // A name that becomes known later must not mix with the entered one.
+          onFocus={() => setTyped(partner)}
           onChange={(name) => {
             setFault(undefined);
             setTyped(name);
