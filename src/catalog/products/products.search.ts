@@ -126,9 +126,17 @@ const isCut = (key: keyof typeof indexedCharacters, text: string) =>
   [...text].length >= indexedCharacters[key];
 
 /** The conditions of all filters and words, for the rows of a scan. */
-export function matches({ filters, words }: Search): Sql {
-  return allOf([...filters.map(ofRow), ...(words ? [hasWords(words)] : [])]);
-}
+export const matches = (search: Search): Sql => ofRows(search, bind);
+
+/**
+ * The same for a prepared scan. The planner does not know the values: with them, PostgreSQL would plan each execution, because it
+ * expects less work for a frequent value, and always choose the same plan.
+ */
+export const scanMatches = (search: Search): Sql =>
+  ofRows(search, (key, value) => sql`(select cast(${value} as ${raw(isNumber(key) ? 'bigint' : 'text')}))`);
+
+/** Prices too: see `indexedSql`. */
+const isNumber = (key: Key) => key === 'feed_id' || key === 'price';
 
 /** The same for products in the range of the first filter. */
 export function otherMatches(search: Search): Sql {
@@ -142,16 +150,24 @@ export function allMatches({ filters, words }: Search): Sql {
   return allOf([...conditions, ...(words ? [isFoundByWords(words)] : [])]);
 }
 
+const ofRows = ({ filters, words }: Search, binding: Binding) =>
+  allOf([...filters.map((filter) => ofRow(filter, binding)), ...(words ? [hasWords(words)] : [])]);
+
 /** The condition on a row. Comparing a whole text is faster than comparing the indexed beginning. */
-function ofRow(filter: Filter): Sql {
+function ofRow(filter: Filter, binding: Binding): Sql {
   const { key, value, exact } = filter;
   if (exact) return exact;
   const isWhole = isLongText(key) && value !== null && isWholeKey(key, value);
-  return isWhole ? sql`${raw(key)} = ${value}` : ofValue(filter);
+  return isWhole ? sql`${raw(key)} = ${binding(key, value)}` : ofValue(filter, binding);
 }
 
-const ofValue = ({ key, value }: Filter) =>
-  value === null ? raw(`${indexedSql[key]} is null`) : sql`${raw(indexedSql[key])} = ${value}`;
+const ofValue = ({ key, value }: Filter, binding = bind) =>
+  value === null ? raw(`${indexedSql[key]} is null`) : sql`${raw(indexedSql[key])} = ${binding(key, value)}`;
+
+/** How a statement receives a value of a filter. */
+type Binding = (key: Filter['key'], value: Knex.Value) => Sql;
+
+const bind: Binding = (_, value) => sql`${value}`;
 
 /** Selects the partners to look into. A first load in progress has many keys, and no visible product. */
 export function partnersSql({ partner, includesWithdrawn }: Search): Sql {

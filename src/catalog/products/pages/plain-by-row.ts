@@ -1,7 +1,7 @@
 import { queryRows, type Database } from '../../../base/db/database';
 import { raw, sql } from '../../../base/db/sql';
 import { ownColumns, rowColumns, withoutExcessSql, type ProductRow } from '../products.repository';
-import { firstRows, matches, orderOf, partnersSql, rowRange, type RowSearch } from '../products.search';
+import { firstRows, orderOf, partnersSql, rowRange, scanMatches, type RowSearch } from '../products.search';
 import { isFewSql, isUsual, sortFew, sortFound, sortMatches } from './plain-sorted';
 
 /**
@@ -55,7 +55,7 @@ function scan(db: Database, search: RowSearch, rows: number): Promise<ProductRow
   const { where, orderBy } = rowRange(search);
   const products = sql`
     select * from (select * from products where ${where} order by ${orderBy} ${firstRows(rows)}) as products
-    where ${matches(search)} order by ${orderBy} limit ${raw(limit)}`;
+    where ${scanMatches(search)} order by ${orderBy} limit ${raw(limit)}`;
   // The number and the name of a partner are looked up once.
   const statement = partner
     ? sql`
