@@ -1,5 +1,5 @@
 import type { LoadOrder, LoadResult } from './http-load';
-import { drawRequests, type DrawnCatalog, type RequestKind } from './request-kinds';
+import { drawRequests, isOrder, type DrawnCatalog, type RequestKind } from './request-kinds';
 import { apiKey, type Watch } from './servers';
 
 /** A server that is measured in turns with others. */
@@ -22,8 +22,11 @@ export interface Sample {
 
 export type Samples<Name extends string> = Partial<Record<Name, Sample[]>>;
 
+/** The warm-up of a kind, in slices: after less, V8 still optimizes while it is measured. */
+const warmUpSlices = 3;
+
 /**
- * Measures each kind on all servers in turns. Every round measures all kinds. Within a kind, the servers get time slices in
+ * Measures each kind on all servers in turns, the reads in all rounds before the orders. Within a kind, the servers get time slices in
  * turns, every second time in reverse order, so that a change of the machine's speed affects all of them. All get the same
  * requests.
  * @returns the samples of each round, by kind and server
@@ -50,35 +53,46 @@ export async function measureRounds<Name extends string>(
 ): Promise<Map<RequestKind, Samples<Name>>> {
   const drawn = new Map(kinds.map((kind) => [kind, drawRequests(kind, catalog)]));
   const samples = new Map<RequestKind, Samples<Name>>(kinds.map((kind) => [kind, {}]));
-  // Round 0 warms up: JIT, plans and disk cache.
-  for (let round = 0; round <= rounds; round++) {
-    for (const kind of kinds) {
-      const requests = drawn.get(kind)!;
-      const slice = async ({ port, watch }: Subject, turn: number): Promise<Slice> => {
-        const taken = watch();
-        const from = ((slices * round + turn) * requests.length) / 7;
-        const { connections } = kind;
-        const order = { port, connections, milliseconds: sliceMilliseconds, apiKey, requests };
-        const result = await send({ ...order, from: Math.floor(from) });
-        return { ...result, ...taken() };
-      };
-      const names = rotated(Object.keys(subjects) as Name[], round).filter(
-        (name) => !subjects[name].lacks?.(kind),
-      );
-      const taken = new Map<Name, Slice[]>(names.map((name) => [name, []]));
-      for (let turn = 0; turn < (round === 0 ? 1 : slices); turn++) {
-        for (const name of turn % 2 ? names.toReversed() : names)
-          taken.get(name)!.push(await slice(subjects[name], turn));
-      }
-      if (round === 0) continue;
-      for (const [name, ofRound] of taken) {
-        const sample = combine(ofRound);
-        (samples.get(kind)![name] ??= []).push(sample);
-        log(`round ${round}: ${kind.name}: ${name} ${describeSample(sample)}`);
-      }
+  for (const { round, kind } of turnsOf(kinds, rounds)) {
+    const requests = drawn.get(kind)!;
+    const slice = async ({ port, watch }: Subject, turn: number): Promise<Slice> => {
+      const taken = watch();
+      const from = ((slices * round + turn) * requests.length) / 7;
+      const { connections } = kind;
+      const milliseconds = round === 0 ? warmUpSlices * sliceMilliseconds : sliceMilliseconds;
+      const order = { port, connections, milliseconds, apiKey, requests };
+      const result = await send({ ...order, from: Math.floor(from) });
+      return { ...result, ...taken() };
+    };
+    const names = rotated(Object.keys(subjects) as Name[], round).filter(
+      (name) => !subjects[name].lacks?.(kind),
+    );
+    const taken = new Map<Name, Slice[]>(names.map((name) => [name, []]));
+    for (let turn = 0; turn < (round === 0 ? 1 : slices); turn++) {
+      for (const name of turn % 2 ? names.toReversed() : names)
+        taken.get(name)!.push(await slice(subjects[name], turn));
+    }
+    if (round === 0) continue;
+    for (const [name, ofRound] of taken) {
+      const sample = combine(ofRound);
+      (samples.get(kind)![name] ??= []).push(sample);
+      log(`round ${round}: ${kind.name}: ${name} ${describeSample(sample)}`);
     }
   }
   return samples;
+}
+
+/**
+ * Each kind in each round. Round 0 warms up: JIT, plans and disk cache. Orders come after all others: the service adds them up in the
+ * background for minutes, which would be counted for the reads of the next round.
+ */
+function* turnsOf(
+  kinds: readonly RequestKind[],
+  rounds: number,
+): Generator<{ round: number; kind: RequestKind }> {
+  for (const kindsNow of [kinds.filter((kind) => !isOrder(kind)), kinds.filter(isOrder)]) {
+    for (let round = 0; round <= rounds; round++) for (const kind of kindsNow) yield { round, kind };
+  }
 }
 
 type Slice = LoadResult & { node: number; postgres: number };
