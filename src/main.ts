@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadConfig, readFormerSettings, type Config } from './config';
 import { ConfigError } from './base/settings';
-import { createLog } from './base/log';
+import { createLog, linesTogether } from './base/log';
 import { disposeOnce, type Cleanup } from './operation/process/cleanups';
 import { migrate } from './operation/process/migrate';
 import { start } from './operation/process/start';
@@ -19,7 +19,7 @@ async function main(): Promise<void> {
   if (role === 'worker' && config.databaseUrl === undefined) {
     throw new ConfigError('Wrong setting DATABASE_URL: a worker needs it, and the one of the API processes.');
   }
-  const log = createLog(config.logLevel);
+  const log = createLog(config.logLevel, linesTogether());
   const formerSettings = readFormerSettings(process.env);
   if (Object.keys(formerSettings).length > 0)
     log.warn({ settings: formerSettings }, 'former settings are set');

@@ -50,7 +50,9 @@ export function metricsAndLogsPage(): string {
       ' partners: it is always 200.',
     '## Logs',
     'The service logs one JSON object per line on standard output. Each has `level` (pino: 30 info, 40 warn, 50 error),' +
-      ' `time` and `msg`.',
+      ' `time` and `msg`. Lines are written together, at most 100 ms later, and at the end of the process; `SIGKILL` loses those of' +
+      ' the last 100 ms. Lines of the ETL thread are written at once, so they can come before earlier ones of the main thread: sort by' +
+      ' `time`.',
     codeBlock(
       'text',
       '{"level":30,"time":"2026-11-22T10:15:00.123Z","request_id":"4f0c…","key":"Acme live","operation":"getProduct",' +

@@ -71,7 +71,7 @@ export async function start(role: Role, context: StartContext): Promise<void> {
   const url = await serve(prepared);
   open();
   log.info({ url }, 'listening');
-  if (key !== undefined) process.stdout.write(banner(url, key, config));
+  if (key !== undefined) log.flush(() => process.stdout.write(banner(url, key, config)));
 }
 
 /** Starts the periodic tasks of each process. */
