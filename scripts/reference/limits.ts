@@ -24,7 +24,7 @@ import {
 } from '../../src/base/concurrency/transfer-limit';
 import { concurrentRunsOfPartnerMax, waitingRuns } from '../../src/runs/execution/worker';
 import { concurrentRejectsMax } from '../../src/runs/execution/rejects';
-import { databaseAcquireMilliseconds } from '../../src/base/db/database';
+import { databaseAcquireMilliseconds, idleConnectionMilliseconds } from '../../src/base/db/database';
 import { pageBytesMax } from '../../src/base/db/page';
 import { poolLimits } from '../../src/base/db/dialect';
 import { databaseTimeouts } from '../../src/base/db/transaction';
@@ -259,6 +259,12 @@ const groups: Record<string, Row[]> = {
       `${poolLimits.waitersMax}; ${duration(databaseAcquireMilliseconds)}. Connections: ${database.DATABASE_CONNECTIONS.default}, \`DATABASE_CONNECTIONS\``,
       'They wait; 503',
       'Clients that wait longer have disconnected.',
+    ],
+    [
+      'Idle connection of requests; of others',
+      `${duration(idleConnectionMilliseconds.ofRequests)}; ${duration(idleConnectionMilliseconds.ofOthers)}`,
+      'It is closed',
+      'A new connection is slow at first: PostgreSQL plans its statements again.',
     ],
     [
       'Statement of a request; its wait for a lock',

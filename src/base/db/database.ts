@@ -38,6 +38,15 @@ import { queryTimeout } from './undocumented-pg';
 /** Timeout of the wait of a request for a connection of the pool; then it gets 503. */
 export const databaseAcquireMilliseconds = 5_000;
 
+/**
+ * Time after which a pool closes an idle connection. A new one costs requests more than its connect: PostgreSQL has to plan their
+ * statements again, and to map each page of its shared memory that they read. Others leave the room of their connections.
+ */
+export const idleConnectionMilliseconds = { ofRequests: 10 * 60_000, ofOthers: 30_000 };
+
+/** Interval of the probes of idle connections: a network may drop one that sends nothing for minutes, and tell neither side. */
+const keepAliveMilliseconds = 30_000;
+
 export const closeMilliseconds = 500;
 
 /** The address of the database: a connection string, or a socket folder of the embedded server. It can be cloned. */
@@ -62,6 +71,7 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
     application_name: applicationName,
     connectionTimeoutMillis: databaseConnectMilliseconds,
     keepAlive: true,
+    keepAliveInitialDelayMillis: keepAliveMilliseconds,
     types: typeParsers,
   };
 }
@@ -69,7 +79,7 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
 /**
  * Opens a pool, which connects on demand. The caller closes it with `destroy()`.
  * @param options - `queryMilliseconds`: timeout of a statement, by default none. `acquireMilliseconds`: timeout of the wait for a
- *   connection. `preparesStatements`: whether `queryRows` may prepare statements, by default not. `log`: receives whether it does
+ *   connection. `idleMilliseconds`: time after which an idle connection is closed. `preparesStatements`: whether `queryRows` may prepare statements, by default not. `log`: receives whether it does
  */
 export function openDatabase(
   address: DatabaseAddress,
@@ -78,6 +88,7 @@ export function openDatabase(
     connectionsMax: number;
     queryMilliseconds?: number;
     acquireMilliseconds?: number;
+    idleMilliseconds?: number;
     preparesStatements?: Preparing;
     log?: Log;
   },
@@ -86,6 +97,7 @@ export function openDatabase(
     applicationName,
     queryMilliseconds,
     acquireMilliseconds = databaseAcquireMilliseconds,
+    idleMilliseconds = idleConnectionMilliseconds.ofOthers,
     preparesStatements = false,
     log,
   } = options;
@@ -120,7 +132,13 @@ export function openDatabase(
   return knex({
     client: serviceDialect(queryMilliseconds),
     connection: clientConfig(address, applicationName) as Knex.PgConnectionConfig,
-    pool: { min: 0, max: options.connectionsMax, afterCreate, validate: isUsable },
+    pool: {
+      min: 0,
+      max: options.connectionsMax,
+      idleTimeoutMillis: idleMilliseconds,
+      afterCreate,
+      validate: isUsable,
+    },
     acquireConnectionTimeout: acquireMilliseconds,
     // Errors are thrown to the caller; knex would also print them.
     log: { warn: ignore, error: ignore, deprecate: ignore, debug: ignore },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Log } from '../log';
 import { startPeriodicTask, type PeriodicTask } from '../concurrency/periodic-task';
-import { openDatabase, queryRowsWithin, type Database } from './database';
+import { idleConnectionMilliseconds, openDatabase, queryRowsWithin, type Database } from './database';
 import type { Preparing } from './prepared-statements';
 import { LagMeter } from './lag-meter';
 import { sql } from './sql';
@@ -92,6 +92,7 @@ export class Replica {
       connectionsMax: connections,
       queryMilliseconds: replicaQueryMilliseconds,
       acquireMilliseconds: checkTimeoutMilliseconds,
+      idleMilliseconds: idleConnectionMilliseconds.ofRequests,
     });
     this.watched = openDatabase(address, { applicationName: 'replica watch', connectionsMax: 1 });
     this.watch = startPeriodicTask({

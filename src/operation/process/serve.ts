@@ -1,6 +1,11 @@
 import { createApp } from '../../app';
 import type { Config } from '../../config';
-import { openDatabase, type Database, type DatabaseAddress } from '../../base/db/database';
+import {
+  idleConnectionMilliseconds,
+  openDatabase,
+  type Database,
+  type DatabaseAddress,
+} from '../../base/db/database';
 import { poolUse } from '../../base/db/dialect';
 import { readsThrough } from '../../base/db/reads';
 import { Replica } from '../../base/db/replica';
@@ -45,6 +50,7 @@ export function openRequestPool(
     applicationName: 'api',
     connectionsMax: config.databaseConnections,
     queryMilliseconds: databaseTimeouts.queryMilliseconds,
+    idleMilliseconds: idleConnectionMilliseconds.ofRequests,
     preparesStatements: config.preparesStatements,
     log,
   });

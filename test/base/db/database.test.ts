@@ -4,7 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import type { ClientBase } from 'pg';
-import { isDatabaseUnavailable, openDatabase, queryRows, type Database } from '../../../src/base/db/database';
+import {
+  idleConnectionMilliseconds,
+  isDatabaseUnavailable,
+  openDatabase,
+  queryRows,
+  type Database,
+} from '../../../src/base/db/database';
+import { poolUse } from '../../../src/base/db/dialect';
 import { sql } from '../../../src/base/db/sql';
 import { afterFile } from '../../support/harness';
 import { createTestDatabase } from '../../support/databases';
@@ -21,6 +28,34 @@ beforeAll(async () => {
 });
 
 const theError = (error: unknown) => error;
+
+describe('an idle connection of a pool', () => {
+  it.each([
+    ['by default', undefined, idleConnectionMilliseconds.ofOthers],
+    ['of requests', idleConnectionMilliseconds.ofRequests, idleConnectionMilliseconds.ofRequests],
+  ])('is kept for its time, and then closed: %s', async (_of, idleMilliseconds, kept) => {
+    const pool = openDatabase((await createTestDatabase()).address, {
+      applicationName: 'idle',
+      connectionsMax: 1,
+      idleMilliseconds,
+    });
+    try {
+      await pool.raw('select 1');
+      const now = jest.spyOn(Date, 'now');
+      const start = Date.now();
+      now.mockImplementation(() => start + kept - 5_000);
+      // The pool looks at its connections once a second.
+      await sleep(1_500);
+      expect(poolUse(pool).free).toBe(1);
+      now.mockImplementation(() => start + kept + 5_000);
+      await sleep(1_500);
+      expect(poolUse(pool).free).toBe(0);
+    } finally {
+      jest.restoreAllMocks();
+      await pool.destroy();
+    }
+  });
+});
 
 describe('a pool with a statement timeout', () => {
   it('cancels a statement after the timeout, and executes the next one on another connection', async () => {
