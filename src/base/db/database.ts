@@ -40,7 +40,7 @@ export const databaseAcquireMilliseconds = 5_000;
 
 /**
  * Time after which a pool closes an idle connection. A new one costs requests more than its connect: PostgreSQL has to plan their
- * statements again, and to map each page of its shared memory that they read. Others leave the room of their connections.
+ * statements again, and to map each page of its shared memory that they read. Other pools make room sooner.
  */
 export const idleConnectionMilliseconds = { ofRequests: 10 * 60_000, ofOthers: 30_000 };
 
