@@ -40,7 +40,8 @@ export function linesTogether(): pino.DestinationStream {
     maxWrite: 4096,
     periodicFlush: 100,
   });
-  process.on('exit', () => output.flushSync());
+  // Not `flushSync`, which would wait for ever for a reader that has left.
+  process.on('exit', () => output.flush());
   return output;
 }
 

@@ -44,7 +44,7 @@ export const databaseAcquireMilliseconds = 5_000;
  */
 export const idleConnectionMilliseconds = { ofRequests: 10 * 60_000, ofOthers: 30_000 };
 
-/** Interval of the probes of idle connections: a network may drop one that sends nothing for minutes, and tell neither side. */
+/** Time after which an idle connection is probed: a network may drop one that sends nothing for minutes, and tell neither side. */
 const keepAliveMilliseconds = 30_000;
 
 export const closeMilliseconds = 500;
@@ -79,7 +79,8 @@ export function clientConfig(address: DatabaseAddress, applicationName: string):
 /**
  * Opens a pool, which connects on demand. The caller closes it with `destroy()`.
  * @param options - `queryMilliseconds`: timeout of a statement, by default none. `acquireMilliseconds`: timeout of the wait for a
- *   connection. `idleMilliseconds`: time after which an idle connection is closed. `preparesStatements`: whether `queryRows` may prepare statements, by default not. `log`: receives whether it does
+ *   connection. `idleMilliseconds`: time after which an idle connection is closed, by default short. `preparesStatements`: whether
+ *   `queryRows` may prepare statements, by default not. `log`: receives whether it does
  */
 export function openDatabase(
   address: DatabaseAddress,

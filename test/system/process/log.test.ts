@@ -13,7 +13,15 @@ function runWithLog(script: string) {
   const said = { log: '', errors: '' };
   child.stderr.setEncoding('utf8').on('data', (text: string) => (said.errors += text));
   child.stdout.setEncoding('utf8').on('data', (text: string) => (said.log += text));
-  return { said, end: new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code))) };
+  return {
+    said,
+    /** Stops reading, and tells the process to end. */
+    leave: () => {
+      child.stdout.destroy();
+      child.kill('SIGTERM');
+    },
+    end: new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code))),
+  };
 }
 
 const messages = (log: string) =>
@@ -36,6 +44,15 @@ describe('the log on standard output', () => {
     const { said, end } = runWithLog(`for (let i = 0; i < 50; i++) log.info('line ' + i); ${last}`);
     expect(await end).toBe(code);
     expect(messages(said.log)).toEqual(Array.from({ length: 50 }, (_each, index) => `line ${index}`));
+  });
+
+  it('does not keep a process whose reader has left', async () => {
+    const { said, leave, end } = runWithLog(`
+      process.on('SIGTERM', () => { log.info('last'); process.exit(0); });
+      log.info('first'); setInterval(() => {}, 1000);`);
+    await eventually('the first line is there', () => said.log.includes('first'));
+    leave();
+    expect(await end).toBe(0);
   });
 
   it('has whole lines of the main thread and of another one, in the order of each', async () => {
