@@ -10,8 +10,12 @@ import {
   openDatabase,
   queryRows,
   type Database,
+  type DatabaseAddress,
 } from '../../../src/base/db/database';
 import { poolUse } from '../../../src/base/db/dialect';
+import { createLog } from '../../../src/base/log';
+import { loadConfig } from '../../../src/config';
+import { openRequestPool } from '../../../src/operation/process/serve';
 import { sql } from '../../../src/base/db/sql';
 import { afterFile } from '../../support/harness';
 import { createTestDatabase } from '../../support/databases';
@@ -30,15 +34,16 @@ beforeAll(async () => {
 const theError = (error: unknown) => error;
 
 describe('an idle connection of a pool', () => {
+  const openRequests = (address: DatabaseAddress) =>
+    openRequestPool(address, { config: loadConfig({}), log: createLog('silent'), cleanups: [] });
+  const openOther = (address: DatabaseAddress) =>
+    openDatabase(address, { applicationName: 'idle', connectionsMax: 1 });
+
   it.each([
-    ['by default', undefined, idleConnectionMilliseconds.ofOthers],
-    ['of requests', idleConnectionMilliseconds.ofRequests, idleConnectionMilliseconds.ofRequests],
-  ])('is kept for its time, and then closed: %s', async (_of, idleMilliseconds, kept) => {
-    const pool = openDatabase((await createTestDatabase()).address, {
-      applicationName: 'idle',
-      connectionsMax: 1,
-      idleMilliseconds,
-    });
+    ['of requests', openRequests, idleConnectionMilliseconds.ofRequests],
+    ['of others', openOther, idleConnectionMilliseconds.ofOthers],
+  ])('is kept for its time, and then closed: %s', async (_of, open, kept) => {
+    const pool = open((await createTestDatabase()).address);
     try {
       await pool.raw('select 1');
       const now = jest.spyOn(Date, 'now');
