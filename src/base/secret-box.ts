@@ -35,21 +35,42 @@ export class SecretBox {
 
   /** Decrypts what `seal` returned; undefined if no key or another context fits. */
   open(sealed: Buffer, context: string): string | undefined {
+    return this.openWith(sealed, context)?.text;
+  }
+
+  /** Encrypts what `seal` returned with the first key. @returns 'current' if it is that already; undefined if no key or another context fits */
+  sealAgain(sealed: Buffer, context: string): Buffer | 'current' | undefined {
+    const opened = this.openWith(sealed, context);
+    if (!opened) return undefined;
+    return opened.place === 0 ? 'current' : this.seal(opened.text, context);
+  }
+
+  private openWith(sealed: Buffer, context: string): { text: string; place: number } | undefined {
     const nonce = sealed.subarray(0, nonceBytes);
     const tag = sealed.subarray(nonceBytes, nonceBytes + tagBytes);
     const encrypted = sealed.subarray(nonceBytes + tagBytes);
-    for (const key of this.keys) {
+    for (const [place, key] of this.keys.entries()) {
       try {
         const decipher = createDecipheriv(algorithm, key, nonce, { authTagLength: tagBytes })
           .setAAD(Buffer.from(context))
           .setAuthTag(tag);
-        return decipher.update(encrypted, undefined, 'utf8') + decipher.final('utf8');
+        return { text: decipher.update(encrypted, undefined, 'utf8') + decipher.final('utf8'), place };
       } catch {
         // Sealed by another key.
       }
     }
     return undefined;
   }
+}
+
+/** A stored secret, for a change of the key. */
+export interface SealedSecret {
+  /** For people: `source nightly of Acme Outdoor`. */
+  owner: string;
+  sealed: Buffer;
+  context: string;
+  /** Replaces it unless it has changed meanwhile. */
+  replace: (sealed: Buffer) => Promise<unknown>;
 }
 
 /** Returns the box. @throws validation_error when the service has no key for secrets */

@@ -1,5 +1,5 @@
 import { changeRows, type Database } from '../base/db/database';
-import { sql } from '../base/db/sql';
+import { raw, sql } from '../base/db/sql';
 import type { EventType } from '../base/db/outbox';
 import type { PartnerScope } from '../base/caller';
 
@@ -79,6 +79,21 @@ export async function listEndpoints(
 
 export async function findEndpoint(db: Database, endpointId: number): Promise<EndpointRow | undefined> {
   return at(db, endpointId).first();
+}
+
+/** Replaces an encrypted secret, unless it has changed meanwhile. */
+export function replaceSealedSecret(
+  db: Database,
+  endpointId: number,
+  column: 'sealed_secret' | 'previous_sealed_secret',
+  old: Buffer,
+  sealed: Buffer,
+): Promise<number> {
+  return changeRows(
+    db,
+    sql`update webhook_endpoints set ${raw(column)} = ${sealed}
+     where webhook_endpoint_id = ${endpointId} and ${raw(column)} = ${old}`,
+  );
 }
 
 /** Removes an endpoint. @returns whether there was one */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { SecretBox } from '../base/secret-box';
-import type { StoredSecrets } from './endpoints.repository';
+import type { Database } from '../base/db/database';
+import type { SealedSecret, SecretBox } from '../base/secret-box';
+import { listEndpoints, replaceSealedSecret, type StoredSecrets } from './endpoints.repository';
 
 /** Standard Webhooks requires 24 to 64 bytes. */
 const secretBytes = 32;
@@ -28,4 +29,24 @@ export function openSecretsOf(stored: StoredSecrets, box: SecretBox | undefined)
   const { previous_secret_until: until, previous_sealed_secret: sealed } = stored;
   const previous = until && until > new Date() ? open(sealed) : undefined;
   return previous === undefined ? [newest] : [newest, previous];
+}
+
+/** Lists the encrypted secrets of all webhooks of partners, those before the last rotation too. */
+export async function listSealedWebhooks(db: Database): Promise<SealedSecret[]> {
+  const columns = ['sealed_secret', 'previous_sealed_secret'] as const;
+  return (await listEndpoints(db)).flatMap((endpoint) =>
+    columns.flatMap((column) => {
+      const sealed = endpoint[column];
+      if (!sealed) return [];
+      return {
+        owner:
+          `webhook ${endpoint.webhook_name} of ${endpoint.partner_name}` +
+          (column === 'sealed_secret' ? '' : ', before its rotation'),
+        sealed,
+        context: sealContext,
+        replace: (again: Buffer) =>
+          replaceSealedSecret(db, endpoint.webhook_endpoint_id, column, sealed, again),
+      };
+    }),
+  );
 }

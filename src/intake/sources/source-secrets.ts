@@ -1,4 +1,5 @@
-import { requireSecretBox, secretsFault, type SecretBox } from '../../base/secret-box';
+import type { Database } from '../../base/db/database';
+import { requireSecretBox, secretsFault, type SealedSecret, type SecretBox } from '../../base/secret-box';
 import {
   hasMask,
   originOf,
@@ -7,7 +8,7 @@ import {
   type SourceDefinition,
   type SourceSecrets,
 } from './source-definition';
-import type { StoredSource } from './sources.repository';
+import { readStoredSecrets, replaceSecrets, type StoredSource } from './sources.repository';
 
 const noSecrets: SourceSecrets = { headers: {} };
 
@@ -42,4 +43,16 @@ export function sealDefinition(
   const { definition, secrets } = splitSecrets(whole, kept);
   if (!secrets) return { definition, secrets: null };
   return { definition, secrets: requireSecretBox(box).seal(JSON.stringify(secrets), origin) };
+}
+
+/** Lists the encrypted secrets of all sources. */
+export async function listSealedSources(db: Database): Promise<SealedSecret[]> {
+  return (await readStoredSecrets(db)).map(
+    ({ source_id, partner_name, source_name, definition, secrets }) => ({
+      owner: `source ${source_name} of ${partner_name}`,
+      sealed: secrets,
+      context: originOf(definition),
+      replace: (sealed) => replaceSecrets(db, source_id, secrets, sealed),
+    }),
+  );
 }

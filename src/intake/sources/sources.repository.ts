@@ -90,6 +90,31 @@ export async function lockSource(
     .first<StoredSource | undefined>('definition', 'secrets');
 }
 
+interface SealedSource {
+  source_id: number;
+  partner_name: string;
+  source_name: string;
+  definition: SourceDefinition;
+  secrets: Buffer;
+}
+
+/** Reads the sources that have secrets, in the order of their numbers. */
+export function readStoredSecrets(db: Database): Promise<SealedSource[]> {
+  return queryRows<SealedSource>(
+    db,
+    sql`select source_id, partner_name, source_name, definition, secrets
+     from sources join partners using (partner_id) where secrets is not null order by source_id`,
+  );
+}
+
+/** Replaces encrypted secrets, unless they have changed meanwhile. */
+export function replaceSecrets(db: Database, sourceId: number, old: Buffer, sealed: Buffer): Promise<number> {
+  return changeRows(
+    db,
+    sql`update sources set secrets = ${sealed} where source_id = ${sourceId} and secrets = ${old}`,
+  );
+}
+
 interface NewSource extends StoredSource {
   partnerId: number;
   sourceName: string;

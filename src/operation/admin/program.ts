@@ -8,6 +8,7 @@ import { addPartners } from './partners';
 import { addProducts } from './products';
 import { addPrune } from './prune';
 import { addSales } from './sales';
+import { addSecrets } from './secrets';
 import { addWebhooks } from './webhooks';
 
 /** Makes the operator's command, with a group of commands for each kind of resource. */
@@ -24,5 +25,6 @@ export function adminProgram(): CommandLine {
   addProducts(program);
   addPrune(program);
   addSales(program);
+  addSecrets(program);
   return program;
 }

@@ -13,8 +13,8 @@ import { openEtlThread } from '../../runs/execution/etl-thread';
 import { createHttpServer } from '../../http/server';
 import { authenticateAny } from '../../http/keys/authenticate';
 import { KeyUse } from '../../http/keys/key-use';
-import { localKey, localSecretsKey } from '../../base/local-key';
-import { SecretBox } from '../../base/secret-box';
+import { localKey } from '../../base/local-key';
+import { secretBoxOf } from './secret-box';
 import type { Log } from '../../base/log';
 import { startRunWorker, type RunWorker } from '../../runs/execution/worker';
 import { startSourceWorker } from '../../intake/sources/worker';
@@ -114,12 +114,6 @@ export async function serve(prepared: Prepared): Promise<string> {
 /** Returns the generated key of a service with neither API_KEYS nor DATABASE_URL. */
 export function generatedKey({ apiKeys, databaseUrl, dataDir }: Config): string | undefined {
   return apiKeys.length === 0 && databaseUrl === undefined ? localKey(dataDir) : undefined;
-}
-
-/** Makes the box for secrets of `SECRETS_KEY`, or of the generated key of a service without DATABASE_URL. */
-function secretBoxOf({ secretsKey, databaseUrl, dataDir }: Config): SecretBox | undefined {
-  const keys = secretsKey ?? (databaseUrl === undefined ? localSecretsKey(dataDir) : undefined);
-  return keys === undefined ? undefined : new SecretBox(keys);
 }
 
 /** Opens a pool for background work, which must not wait for requests. */

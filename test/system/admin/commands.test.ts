@@ -17,7 +17,7 @@ describe('npm run admin', () => {
 
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(stdout).toMatch(/^Usage: npm run --silent admin -- \[options\] \[command\]\n/);
-    for (const group of ['keys', 'webhooks', 'objects', 'orders', 'partners', 'prune', 'sales'])
+    for (const group of ['keys', 'webhooks', 'objects', 'orders', 'partners', 'prune', 'sales', 'secrets'])
       expect(stdout).toContain(`\n  ${group} `);
   });
 

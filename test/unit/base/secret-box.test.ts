@@ -32,6 +32,15 @@ describe('a secret box', () => {
     expect(box.open(sealedBefore, '')).toBe('password');
     expect(new SecretBox(key).open(box.seal('new', ''), '')).toBe('new');
   });
+
+  it('encrypts again with the first key what another one has encrypted', () => {
+    const box = new SecretBox(`${key},${older}`);
+
+    const again = box.sealAgain(new SecretBox(older).seal('password', 'a'), 'a') as Buffer;
+    expect(new SecretBox(key).open(again, 'a')).toBe('password');
+    expect(box.sealAgain(again, 'a')).toBe('current');
+    expect(box.sealAgain(again, 'b')).toBeUndefined();
+  });
 });
 
 describe('a list of keys', () => {
