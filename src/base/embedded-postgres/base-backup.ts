@@ -30,12 +30,18 @@ interface Session {
  * Uses the low-level API of PostgreSQL (`pg_backup_start`): files are copied while they change, and WAL repairs them. The
  * embedded package has no `pg_basebackup`.
  * @param cluster - the folder of its data, readable by this account
- * @throws Error when the server ends meanwhile, or has tablespaces
+ * @param signal - aborts the copy
+ * @throws Error when the server ends meanwhile, or has tablespaces; the signal's reason
  */
-export async function backUpCluster(address: DatabaseAddress, cluster: string, to: string): Promise<void> {
+export async function backUpCluster(
+  address: DatabaseAddress,
+  cluster: string,
+  to: string,
+  signal: AbortSignal,
+): Promise<void> {
   const session = await startBackup(address);
   try {
-    await copyFolder(cluster, to, isData);
+    await copyFolder(cluster, to, isData, signal);
     // Last, as in pg_basebackup: it must not be older than the copied files.
     await writeFile(join(to, controlFile), await readStable(join(cluster, controlFile)), {
       mode: 0o600,

@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream, type Dirent } from 'node:fs';
-import { mkdir, open, readdir, stat } from 'node:fs/promises';
+import { lchown, mkdir, open, readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 
@@ -10,11 +10,13 @@ const copyBytes = 1024 * 1024;
  * Copies the files below a folder with their modes, each synced to disk. Omits links, sockets, and files that are removed meanwhile.
  * @param to - the new folder; created with its parents, for this account only
  * @param isCopied - false: omits a file, or a folder with its content. `path` is relative to the folder
+ * @throws the signal's reason
  */
 export async function copyFolder(
   from: string,
   to: string,
   isCopied: (path: string, entry: Dirent) => boolean = () => true,
+  signal?: AbortSignal,
 ): Promise<void> {
   await copyBelow('');
 
@@ -24,10 +26,19 @@ export async function copyFolder(
       const path = join(folder, entry.name);
       if (!isCopied(path, entry)) continue;
       if (entry.isDirectory()) await copyBelow(path);
-      if (entry.isFile()) await copyFile(join(from, path), join(to, path));
+      if (entry.isFile()) await copyFile(join(from, path), join(to, path), signal);
+      signal?.throwIfAborted();
     }
     await syncFolder(join(to, folder));
   }
+}
+
+/** Gives a folder and everything below it to the owner of `of`; only as root, because no other account may. */
+export async function giveToOwner(folder: string, of: string): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = await stat(of);
+  const paths = (await readdir(folder, { recursive: true })).map((path) => join(folder, path));
+  for (const path of [folder, ...paths]) await lchown(path, uid, gid);
 }
 
 /** Makes the names in a folder durable. */
@@ -37,11 +48,11 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** Copies a file to its end, which may move: `fs.copyFile` may never return if a file becomes shorter meanwhile. */
-async function copyFile(from: string, to: string): Promise<void> {
+async function copyFile(from: string, to: string, signal?: AbortSignal): Promise<void> {
   const found = await unlessMissing(stat(from));
   if (!found) return;
   const target = createWriteStream(to, { flush: true, mode: found.mode & 0o777 });
-  await unlessMissing(pipeline(createReadStream(from, { highWaterMark: copyBytes }), target));
+  await unlessMissing(pipeline(createReadStream(from, { highWaterMark: copyBytes }), target, { signal }));
 }
 
 /** Number and size of the files of a folder. */

@@ -40,11 +40,13 @@ const publicHomes = ['/var/lib/partner-catalog', join(tmpdir(), 'partner-catalog
 
 const unfinishedCluster = /^postgres\.[0-9a-f]{12}$/;
 
-/** Returns the account of the cluster at `link`: as root its owner, else `postgres`, else `nobody`. */
+/** Returns the account of the cluster at `link`: as root its owner, else that of its folder, else `postgres`, else `nobody`. */
 export async function serverAccount(link: string): Promise<Account> {
   if (process.getuid?.() !== 0) return undefined;
-  const owner = await stat(link).catch(() => undefined);
-  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  for (const path of [link, dirname(link)]) {
+    const owner = await stat(path).catch(() => undefined);
+    if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  }
   for (const name of ['postgres', 'nobody']) {
     try {
       const [uid, gid] = await Promise.all([execute('id', ['-u', name]), execute('id', ['-g', name])]);
@@ -162,6 +164,21 @@ export async function createCluster(
   return realpath(link);
 }
 
+/**
+ * Requires that the server of `bin` has the major version of a cluster.
+ * @param message - of the error, from both versions
+ */
+export async function requireMajorVersion(
+  bin: string,
+  cluster: string,
+  message: (ofData: string, ofServer: string) => string,
+): Promise<void> {
+  const ofData = (await readFile(join(cluster, 'PG_VERSION'), 'utf8')).trim();
+  const { stdout } = await execute(join(bin, 'postgres'), ['--version']);
+  const ofServer = /^postgres \(PostgreSQL\) (\d{1,3})\D/.exec(stdout)?.[1] ?? stdout;
+  if (ofData !== ofServer) throw new Error(message(ofData, ofServer));
+}
+
 /** Deletes unfinished clusters of killed processes. */
 export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
   const oldest = Date.now() - abandonedClusterMilliseconds;
@@ -173,9 +190,9 @@ export async function removeUnfinishedClusters(dataDir: string): Promise<void> {
   }
 }
 
-/** Returns the folder of the socket: the private data folder, or one with a shorter path. */
+/** Returns the folder of the socket: the private data folder, or one with a shorter path that needs no quotes in a list. */
 export async function socketFolder(cluster: string, account: Account): Promise<string> {
-  if (Buffer.byteLength(cluster) <= socketFolderBytes) return cluster;
+  if (Buffer.byteLength(cluster) <= socketFolderBytes && /^[\w/.@+:-]+$/.test(cluster)) return cluster;
   const name = `pg-${createHash('sha256').update(cluster).digest('hex').slice(0, 12)}`;
   const owner = account?.uid ?? process.getuid?.();
   let folder = join(tmpdir(), name);

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { execute } from './files';
 
@@ -35,17 +35,18 @@ export async function declareDead(cluster: string, { port, socketFolder }: PidFi
   }
 }
 
-/** Returns whether the process is a live server of this cluster. */
+/** Returns whether the process is a live server of this cluster: a server works in the folder of its data. */
 export async function isPostmaster(pid: number, cluster: string): Promise<boolean> {
   try {
-    // On Linux; the command line of a zombie is empty.
-    const commandLine = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(async (error: unknown) => {
-      if (process.platform === 'linux') throw error;
-      return (await execute('ps', ['-o', 'args=', '-p', String(pid)])).stdout;
-    });
-    return commandLine.includes('postgres') && commandLine.includes(cluster);
-  } catch {
-    return false;
+    if (process.platform !== 'linux') {
+      const { stdout } = await execute('ps', ['-o', 'args=', '-p', String(pid)]);
+      return stdout.includes('postgres') && stdout.includes(cluster);
+    }
+    const name = await readFile(`/proc/${pid}/comm`, 'utf8');
+    return name === 'postgres\n' && (await readlink(`/proc/${pid}/cwd`)) === cluster;
+  } catch (error) {
+    // Only its account and root can read the folder of a process.
+    return (error as NodeJS.ErrnoException).code === 'EACCES';
   }
 }
 

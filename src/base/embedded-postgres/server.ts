@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFile, realpath, rename, writeFile } from 'node:fs/promises';
+import { readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import {
   binaries,
   ensureCluster,
   lastLines,
+  requireMajorVersion,
   removeUnfinishedClusters,
   execute,
   serverAccount,
@@ -74,10 +75,19 @@ export async function startEmbeddedPostgres(
   const account = await serverAccount(link);
   const bin = await binaries(account);
   const cluster = await ensureCluster(bin, link, account);
+  await requireMajorVersion(
+    bin,
+    cluster,
+    (ofData, ofServer) =>
+      `The data in ${cluster} are of PostgreSQL ${ofData}, and this version of the service brings ${ofServer}. ` +
+      'Copy them with `npm run admin -- database copy`: docs/how-to/manage-data.md#move-to-a-new-major-version-of-postgresql.',
+  );
   // These variables are for Node.js only.
   const { MALLOC_MMAP_THRESHOLD_: _, MALLOC_ARENA_MAX: __, ...env } = process.env;
+  // pg_ctl puts the path between double quotes for a shell.
+  const folder = /["$`\\]/.test(cluster) ? '.' : cluster;
   const pgCtl = (...args: string[]) =>
-    execute(join(bin, 'pg_ctl'), ['--pgdata', cluster, ...args], { ...account, cwd: '/', env });
+    execute(join(bin, 'pg_ctl'), ['--pgdata', folder, ...args], { ...account, cwd: cluster, env });
   const server: Server = { cluster, account, pgCtl };
 
   const leftOver = await isRunning(server);
@@ -123,12 +133,14 @@ function leave({ client }: Owner): void {
   client.end().catch(() => undefined);
 }
 
-/** Returns the address of the running server of these data, if any. */
+/** Returns the address of the running server of these data, if any; waits for one that is starting. */
 export async function findEmbeddedPostgres(dataDir: string): Promise<DatabaseAddress | undefined> {
   const cluster = await realpath(join(dataDir, 'postgres'));
   const pidFile = await readPidFile(cluster);
   if (!pidFile || !(await isPostmaster(pidFile.pid, cluster))) return undefined;
-  return { ...(await serverAddress(cluster)), database: databaseName };
+  const address = await serverAddress(cluster);
+  leave(await connectOwner(address));
+  return { ...address, database: databaseName };
 }
 
 /** Returns whether a server of the cluster runs; a pid file alone can be left over. */
@@ -142,10 +154,9 @@ async function isRunning({ cluster }: Server): Promise<boolean> {
 
 async function startServer(server: Server, signal: AbortSignal): Promise<void> {
   const { cluster, pgCtl } = server;
-  const startLog = join(cluster, 'start.log');
   for (const deadline = Date.now() + databaseRestWaitMilliseconds; ; await sleep(200)) {
     signal.throwIfAborted();
-    const before = (await readStartLog(startLog)).length;
+    const logged = await watchLogs(cluster);
     try {
       const started = pgCtl('start', '--wait', '--timeout', '60', '--silent', '--log', startLog);
       await unlessAborted(started, server, signal);
@@ -154,10 +165,10 @@ async function startServer(server: Server, signal: AbortSignal): Promise<void> {
       signal.throwIfAborted();
       // Another process was faster; the owner's lock decides between the two.
       if (await isRunning(server)) return;
-      const output = (await readStartLog(startLog)).subarray(before).toString().trim();
+      const lines = await logged();
       // Remaining processes of a killed server end once they notice its death.
-      if (output.includes('is still in use') && Date.now() < deadline) continue;
-      const reason = output.split('\n').slice(-3).join(' ') || lastLines(error);
+      if (lines.some((line) => line.includes('is still in use')) && Date.now() < deadline) continue;
+      const reason = reasonOf(lines) || lastLines(error);
       throw new Error(`PostgreSQL did not start: ${reason}`, { cause: error });
     }
   }
@@ -184,9 +195,42 @@ async function unlessAborted(started: Promise<unknown>, server: Server, signal: 
   await started;
 }
 
-/** Reads the output of all starts so far; the server's account creates the file. */
-function readStartLog(startLog: string): Promise<Buffer> {
-  return readFile(startLog).catch(() => Buffer.alloc(0));
+/** The output of starts, below the folder of the data. */
+const startLog = 'start.log';
+
+/** The folder of what a server logs after its first lines, below the folder of the data. */
+const logFolder = 'log';
+
+/** @returns a function that returns the lines that a server has logged since then */
+async function watchLogs(cluster: string): Promise<() => Promise<string[]>> {
+  const before = await readLogs(cluster);
+  return async () => {
+    const after = await readLogs(cluster);
+    return [...after].flatMap(([name, bytes]) => {
+      const known = before.get(name)?.length ?? 0;
+      // A file of last week is overwritten.
+      const added = bytes.length < known ? bytes : bytes.subarray(known);
+      return added.toString().split('\n').filter(Boolean);
+    });
+  };
+}
+
+async function readLogs(cluster: string): Promise<Map<string, Buffer>> {
+  const logged = await readdir(join(cluster, logFolder)).catch(() => []);
+  const names = [startLog, ...logged.map((name) => join(logFolder, name))];
+  // The server's account creates them.
+  const read = async (name: string): Promise<[string, Buffer]> => [
+    name,
+    await readFile(join(cluster, name)).catch(() => Buffer.alloc(0)),
+  ];
+  return new Map(await Promise.all(names.map(read)));
+}
+
+/** The lines that say why a server did not start: the errors, with their details and hints, or the last lines. */
+function reasonOf(lines: string[]): string {
+  const from = lines.findIndex((line) => /\b(FATAL|PANIC|ERROR): /.test(line));
+  const told = from < 0 ? lines.slice(-3) : lines.slice(from, from + 3);
+  return told.join(' ');
 }
 
 /** The memory of the machine, or of the container. */

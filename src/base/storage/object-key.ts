@@ -11,11 +11,14 @@ const keySlugCharacters = 200;
  * @param feedId - the identifier, for example FD00001
  */
 export function rawFileKey(partnerName: string, feedId: string, fileName: string): string {
-  return `raw/partners/${partnerSlug(partnerName)}/feeds/${feedId}/${safeFileName(fileName)}`;
+  return `${rawFilePrefix}${partnerSlug(partnerName)}/feeds/${feedId}/${safeFileName(fileName)}`;
 }
 
+/** Prefix of the keys of raw files. */
+export const rawFilePrefix = 'raw/partners/';
+
 /** Prefixes of all keys of the service. */
-export const keyPrefixes = ['raw/partners/', 'staging/'];
+export const keyPrefixes = [rawFilePrefix, 'staging/'];
 
 /** Extracts the feed id of a raw file's key, for example FD00001; undefined for other keys. */
 export function feedIdOfKey(key: string): string | undefined {

@@ -16,6 +16,14 @@ export function endpointIdArgument(text: string): number {
   return Number(text);
 }
 
+/** Parses a margin of numbers. @throws InvalidArgumentError */
+export function marginArgument(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) {
+    throw new InvalidArgumentError('Wrong --margin: it must be a whole number from 1 to 999999999.');
+  }
+  return Number(text);
+}
+
 const timeForm = /^(\d{4}-\d\d-\d\d)(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$/;
 
 /** Parses a day, which begins at 0:00 UTC, or an instant with its offset. @throws InvalidArgumentError */

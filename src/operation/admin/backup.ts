@@ -8,10 +8,11 @@ import { sql } from '../../base/db/sql';
 import { backUpCluster } from '../../base/embedded-postgres/base-backup';
 import { reachDatabase } from '../process/reach-database';
 import { holdLease } from '../retention/lease';
-import { copyFolder, countFiles, syncFolder } from '../../base/embedded-postgres/copy-folder';
+import { copyFolder, countFiles, giveToOwner, syncFolder } from '../../base/embedded-postgres/copy-folder';
 import { ConfigError } from '../../base/settings';
+import { interrupted } from './interrupt';
 import { printLine } from './output';
-import { manifestFile, parts, restoreDataFolder, type BackupManifest } from './restore';
+import { isOfFileSystem, manifestFile, parts, restoreDataFolder, type BackupManifest } from './restore';
 
 /** Adds the commands for the data folder of a service with the embedded PostgreSQL. */
 export function addBackup(program: Command): void {
@@ -38,7 +39,7 @@ async function backUpDataFolder(to: string, config: Config): Promise<void> {
     );
   }
   await requireNewFolder(to, config.dataDir);
-  const { address, release } = await reachDatabase(config);
+  const { address, release } = await reachDatabase(config, interrupted);
   const unfinished = await createUnfinished(to);
   try {
     const manifest = await copyData(address, config, unfinished);
@@ -46,6 +47,7 @@ async function backUpDataFolder(to: string, config: Config): Promise<void> {
       mode: 0o600,
       flush: true,
     });
+    await giveToOwner(unfinished, config.dataDir);
     await syncFolder(unfinished);
     await rename(unfinished, to);
     await syncFolder(dirname(to));
@@ -87,8 +89,8 @@ async function copyData(address: DatabaseAddress, config: Config, to: string): P
     const { version, isPruned } = row!;
     const copy = async () => {
       const cluster = await realpath(join(config.dataDir, parts.cluster));
-      await backUpCluster(address, cluster, join(to, parts.cluster));
-      await copyFolder(config.dataDir, to, isOtherData);
+      await backUpCluster(address, cluster, join(to, parts.cluster), interrupted);
+      await copyFolder(config.dataDir, to, isOtherData, interrupted);
     };
     // A service of contract 1.2.0 has neither a lease nor a prune.
     await (isPruned ? holdLease(db, copy) : copy());
@@ -98,7 +100,11 @@ async function copyData(address: DatabaseAddress, config: Config, to: string): P
   }
 }
 
-/** Returns whether a path is neither of the database nor only for a running process. */
+/** Returns whether a path is neither of the database, nor of the file system, nor only for a running process. */
 function isOtherData(path: string): boolean {
-  return !/^(postgres\b|\.probe-)/.test(path) && path !== join(parts.objects, 'unfinished');
+  return (
+    !/^(postgres\b|\.probe-)/.test(path) &&
+    !isOfFileSystem(path) &&
+    path !== join(parts.objects, 'unfinished')
+  );
 }

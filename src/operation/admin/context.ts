@@ -1,7 +1,9 @@
 import { loadConfig, type Config } from '../../config';
 import { openDatabase, type Database } from '../../base/db/database';
 import { migrateToLatest, missingMigrations } from '../database/migrate';
+import { closePool } from '../process/database';
 import { reachDatabase } from '../process/reach-database';
+import { interrupted, unlessInterrupted } from './interrupt';
 
 export interface AdminContext {
   config: Config;
@@ -12,20 +14,23 @@ export interface AdminContext {
  * Executes a command on the service's database, whether or not the service is running. Migrates the schema first if a
  * start of the service would: a command can precede the first start.
  * @param config - the settings of the service; default: from the environment
- * @throws ConfigError; the errors of the work
+ * @throws ConfigError; the errors of the work; the reason of an interruption
  */
 export async function withDatabase(
   work: (context: AdminContext) => Promise<void>,
   config: Config = loadConfig(process.env),
 ): Promise<void> {
-  const { address, release } = await reachDatabase(config);
+  const { address, release } = await reachDatabase(config, interrupted);
   const db = openDatabase(address, { applicationName: 'admin', connectionsMax: 2 });
-  try {
-    if (config.migratesOnStart) await migrateToLatest(db);
+  const execute = async () => {
+    if (config.migratesOnStart) await migrateToLatest(db, interrupted);
     else await requireMigrations(db);
     await work({ config, db });
+  };
+  try {
+    await unlessInterrupted(execute());
   } finally {
-    await db.destroy();
+    await closePool(db);
     await release();
   }
 }

@@ -1,10 +1,22 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, realpath, rename, rm } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readdir, readFile, realpath, rename, rm, rmdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Config } from '../../config';
 import { discardCluster, restoreCluster } from '../../base/embedded-postgres/restore';
-import { copyFolder, countFiles, syncFolder, type FileCount } from '../../base/embedded-postgres/copy-folder';
+import {
+  copyFolder,
+  countFiles,
+  giveToOwner,
+  syncFolder,
+  type FileCount,
+} from '../../base/embedded-postgres/copy-folder';
+import { openDatabase, type DatabaseAddress } from '../../base/db/database';
 import { ConfigError } from '../../base/settings';
+import { openObjectStore } from '../../base/storage/open-store';
+import { continueNumbers, highestStoredFeed, numbersMargin } from '../database/continue-numbers';
+import { closePool } from '../process/database';
+import { unfinishedRestore } from '../process/data-dir';
+import { interrupted, unlessInterrupted } from './interrupt';
 import { printLine } from './output';
 
 /** Written last: a folder without it is no complete backup. */
@@ -21,7 +33,8 @@ export interface BackupManifest extends FileCount {
 }
 
 /**
- * Restores a backup into DATA_DIR, which appears only when it is complete; until then, it is `<DATA_DIR>.restoring`.
+ * Restores a backup into DATA_DIR, which is new, or empty like a mounted volume. Writes only into that folder: first below
+ * `unfinishedRestore`, with which no service starts. As root, gives all to the owner of DATA_DIR, or of the backup if it is new.
  * @throws ConfigError; Error when the backup is incomplete, or DATA_DIR is not empty
  */
 export async function restoreDataFolder(from: string, config: Config): Promise<void> {
@@ -31,19 +44,32 @@ export async function restoreDataFolder(from: string, config: Config): Promise<v
     );
   }
   const manifest = await readManifest(from);
-  const dataDir = await requireEmpty(config.dataDir);
-  const unfinished = `${dataDir}.restoring`;
-  await createFolder(unfinished);
+  const isNew = await requireEmpty(config.dataDir);
+  const dataDir = await createFolder(config.dataDir);
+  const unfinished = join(dataDir, unfinishedRestore);
+  await mkdir(unfinished, { mode: 0o755 });
+  if (isNew) await giveToOwner(dataDir, from);
   try {
-    await copyFolder(from, unfinished, (path) => path !== manifestFile && path !== parts.cluster);
-    await restoreCluster(join(from, parts.cluster), unfinished);
-    await rename(unfinished, dataDir);
-    await syncFolder(dirname(dataDir));
+    await copyFolder(
+      from,
+      unfinished,
+      (path) => path !== manifestFile && path !== parts.cluster,
+      interrupted,
+    );
+    await giveToOwner(unfinished, dataDir);
+    const finish = (address: DatabaseAddress) =>
+      unlessInterrupted(continueAfterBackup(address, { ...config, dataDir: unfinished }));
+    await restoreCluster(join(from, parts.cluster), unfinished, finish, interrupted);
   } catch (error) {
     await discardCluster(unfinished);
     await rm(unfinished, { recursive: true, force: true });
+    if (isNew) await rmdir(dataDir);
     throw error;
   }
+  for (const name of await readdir(unfinished)) await rename(join(unfinished, name), join(dataDir, name));
+  await syncFolder(dataDir);
+  await rmdir(unfinished);
+  await syncFolder(dataDir);
   printLine(`Restored to ${dataDir}: the backup of ${manifest.created_at}.`);
 }
 
@@ -64,17 +90,34 @@ async function readManifest(from: string): Promise<BackupManifest> {
   );
 }
 
-/** Requires an empty or missing folder. @returns its path, with links resolved */
-async function requireEmpty(dataDir: string): Promise<string> {
-  if (!existsSync(dataDir)) return dataDir;
-  if ((await readdir(dataDir)).length === 0) return realpath(dataDir);
+/** Continues all numbers far after those of the backup: later ones may be known to partners, and name files of the bucket. */
+async function continueAfterBackup(address: DatabaseAddress, config: Config): Promise<void> {
+  const objectStore = await openObjectStore(config);
+  const db = openDatabase(address, { applicationName: 'restore', connectionsMax: 1 });
+  try {
+    await continueNumbers(db, await highestStoredFeed(objectStore), numbersMargin);
+  } finally {
+    objectStore.close();
+    await closePool(db);
+  }
+}
+
+/** Tells whether a name is of the folder that file systems have at their root, for repairs. */
+export const isOfFileSystem = (name: string) => name === 'lost+found';
+
+/** @returns whether the folder is missing. @throws Error unless it is missing or empty */
+async function requireEmpty(dataDir: string): Promise<boolean> {
+  if (!existsSync(dataDir)) return true;
+  const names = (await readdir(dataDir)).filter((name) => !isOfFileSystem(name));
+  if (names.includes(unfinishedRestore)) {
+    throw new Error(`Another restore writes into ${dataDir}, or was interrupted: then empty the folder.`);
+  }
+  if (names.length === 0) return false;
   throw new Error(`DATA_DIR is not empty: ${dataDir}. Set it to a new folder, or move that one away first.`);
 }
 
-async function createFolder(unfinished: string): Promise<void> {
-  await mkdir(dirname(unfinished), { recursive: true });
-  if (existsSync(unfinished)) {
-    throw new Error(`Another restore writes ${unfinished}, or was interrupted: then delete it.`);
-  }
-  await mkdir(unfinished, { mode: 0o755 });
+/** Creates a folder unless it exists. @returns its path, with links resolved */
+async function createFolder(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  return realpath(folder);
 }

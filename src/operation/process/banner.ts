@@ -1,6 +1,5 @@
-import { realpathSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Config } from '../../config';
+import { clusterOutside } from './data-dir';
 
 /** Returns the text for a first user: address, key, location of the data, and commands to try. */
 export function banner(url: string, key: string, { dataDir, servicePages }: Config): string {
@@ -21,11 +20,10 @@ Upload a feed, run its validation job, and look at the products:
 `;
 }
 
-/** Returns the folder of the database if it is outside of the data folder. */
+/** Returns the line of a database outside of the data folder. */
 function databaseText(dataDir: string): string {
-  const link = join(dataDir, 'postgres');
-  const folder = realpathSync(link);
-  return folder === join(realpathSync(dataDir), 'postgres')
+  const folder = clusterOutside(dataDir);
+  return folder === undefined
     ? ''
     : `\n  database ${folder} (PostgreSQL cannot reach the data folder: \`make backup\` copies both)`;
 }

@@ -1,11 +1,25 @@
-import { existsSync, mkdirSync, mkdtempSync, rmdirSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, realpathSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../config';
 import { ConfigError } from '../../base/settings';
 
-/** Creates the data folder unless all data are elsewhere. @throws ConfigError if it cannot be created or written */
+/** The folder in a data folder where a restore writes; it disappears when all is in place. */
+export const unfinishedRestore = '.restoring';
+
+/** Returns the folder of the embedded database if it is outside of the data folder; see `createCluster`. */
+export function clusterOutside(dataDir: string): string | undefined {
+  const folder = realpathSync(join(dataDir, 'postgres'));
+  return folder === join(realpathSync(dataDir), 'postgres') ? undefined : folder;
+}
+
+/** Creates the data folder unless all data are elsewhere. @throws ConfigError if it cannot be created or written, or is incomplete */
 export function ensureDataDir(config: Config): void {
   if (config.databaseUrl && config.s3) return;
+  if (existsSync(join(config.dataDir, unfinishedRestore))) {
+    throw new ConfigError(
+      `Wrong setting DATA_DIR: a restore into ${config.dataDir} is in progress, or was interrupted: then empty the folder, and restore again.`,
+    );
+  }
   try {
     createFolder(config.dataDir);
     rmdirSync(mkdtempSync(join(config.dataDir, '.probe-')));

@@ -8,6 +8,7 @@ import { hasKeyInUse } from '../../http/keys/keys.repository';
 import type { Log } from '../../base/log';
 import type { Cleanup } from './cleanups';
 import { connectionsMax } from './connections';
+import { clusterOutside } from './data-dir';
 
 /** Returns the configured address, or starts the embedded server, which is restarted when it dies. */
 export async function databaseAddress(
@@ -20,6 +21,8 @@ export async function databaseAddress(
   const settings = { max_connections: String(connectionsMax(config)) };
   const postgres = await startEmbeddedPostgres(config.dataDir, settings, signal, log);
   cleanups.push({ what: 'PostgreSQL', dispose: (deadline) => postgres.stop(deadline) });
+  const database = clusterOutside(config.dataDir);
+  if (database !== undefined) log.info({ database }, 'database is outside of DATA_DIR');
   return postgres.address;
 }
 

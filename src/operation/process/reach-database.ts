@@ -7,10 +7,12 @@ import { findEmbeddedPostgres, startEmbeddedPostgres } from '../../base/embedded
 
 /**
  * Returns the database of the service for a command. A stopped embedded server is started until `release`.
- * @throws ConfigError when there is none
+ * @param signal - aborts the start, and stops the server
+ * @throws ConfigError when there is none; the signal's reason
  */
 export async function reachDatabase(
   config: Config,
+  signal?: AbortSignal,
 ): Promise<{ address: DatabaseAddress; release: () => Promise<void> }> {
   const nothing = () => Promise.resolve();
   if (config.databaseUrl) return { address: { connectionString: config.databaseUrl }, release: nothing };
@@ -19,6 +21,13 @@ export async function reachDatabase(
   }
   const running = await findEmbeddedPostgres(config.dataDir);
   if (running) return { address: running, release: nothing };
-  const postgres = await startEmbeddedPostgres(config.dataDir);
-  return { address: postgres.address, release: () => postgres.stop() };
+  try {
+    const postgres = await startEmbeddedPostgres(config.dataDir, {}, signal);
+    return { address: postgres.address, release: () => postgres.stop() };
+  } catch (error) {
+    // A service that was started meanwhile owns the server.
+    const other = signal?.aborted ? undefined : await findEmbeddedPostgres(config.dataDir);
+    if (!other) throw error;
+    return { address: other, release: nothing };
+  }
 }

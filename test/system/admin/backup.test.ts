@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  watch,
+} from 'node:fs';
 import { join } from 'node:path';
 import { openDatabase } from '../../../src/base/db/database';
 import { runAdmin, startAdmin } from '../../support/commands';
@@ -9,10 +18,13 @@ import {
   databaseProcesses,
   embeddedAddress,
   removeDatabaseServer,
+  spawnService,
   startService,
   startUsedService,
   type ServiceProcess,
 } from '../../support/process';
+
+const numberOf = (id: string) => Number(id.slice(2));
 
 const csvOf = (...skus: string[]) => `sku,product_name\n${skus.map((sku) => `${sku},Tent\n`).join('')}`;
 
@@ -102,13 +114,100 @@ describe('a backup of the data folder', () => {
 
     expect(await backUp(stopped.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
     expect(databaseProcesses(stopped.dataDir)).toEqual([]);
-    const dataDir = createTestFolder();
+    // Like the root of a mounted volume, whose parent cannot be written.
+    const parent = createTestFolder();
+    const dataDir = join(parent, 'volume');
+    mkdirSync(join(dataDir, 'lost+found'), { recursive: true });
+    const written = new Set<string>();
+    const watcher = watch(parent, { persistent: false }, (_event, name) => written.add(String(name)));
     expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', to)).toMatchObject({ code: 0, stderr: '' });
+    watcher.close();
+    expect([...written].filter((name) => name !== 'volume')).toEqual([]);
     const restored = await startService({ env: { DATA_DIR: dataDir } });
 
     const { body } = await restored.api.post(`/jobs/${jobId}/run`);
     expect(body.summary).toMatchObject({ processed: 2, unchanged: 2 });
   });
+
+  it('is followed by numbers that were never assigned', async () => {
+    const used = await startUsedService();
+    const to = join(createTestFolder(), 'before');
+    expect(await backUp(used.dataDir, to)).toMatchObject({ code: 0 });
+    const lost = await used.api.loadFeed(csvOf('LOST-1'));
+
+    const restored = await startService({ env: { DATA_DIR: await restore(to) } });
+    const next = await restored.api.loadFeed(csvOf('NEXT-1'));
+
+    expect(numberOf(next.feedId)).toBeGreaterThan(numberOf(lost.feedId));
+    expect(numberOf(next.jobId)).toBeGreaterThan(numberOf(lost.jobId));
+    const [lostProduct, nextProduct] = await Promise.all(
+      [used, restored].map(
+        async ({ api }) => (await api.get('/products?sort=-created_at&limit=1')).body.items[0],
+      ),
+    );
+    expect(numberOf(nextProduct.product_id)).toBeGreaterThan(numberOf(lostProduct.product_id));
+  });
+
+  it.each([['SIGINT'], ['SIGTERM']] as const)(
+    'ends with %s, and leaves neither a server nor files',
+    async (signal) => {
+      const stopped = await startUsedService();
+      await stopped.stop();
+      const folder = createTestFolder();
+
+      const command = startAdmin({ DATA_DIR: stopped.dataDir }, 'backup', join(folder, 'to'));
+      let stderr = '';
+      command.stderr!.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+      const ended = new Promise((resolve) => command.once('close', resolve));
+      await eventually('PostgreSQL runs', () => databaseProcesses(stopped.dataDir).length > 0);
+      command.kill(signal);
+
+      expect(await ended).toBe(130);
+      expect(stderr).toBe('Interrupted.\n');
+      expect(databaseProcesses(stopped.dataDir)).toEqual([]);
+      expect(readdirSync(folder)).toEqual([]);
+    },
+  );
+
+  it('is made beside a service that is starting', async () => {
+    const stopped = await startUsedService();
+    await stopped.stop();
+    const to = join(createTestFolder(), 'beside');
+
+    const starting = spawnService({ env: { DATA_DIR: stopped.dataDir } });
+    await eventually('PostgreSQL starts', () => databaseProcesses(stopped.dataDir).length > 0);
+    const copied = await backUp(stopped.dataDir, to);
+    await starting.listens();
+
+    expect(copied).toMatchObject({ code: 0, stderr: '' });
+    expect((await starting.api.get('/health')).status).toBe(200);
+  });
+
+  // Only root gives files away.
+  if (process.getuid?.() === 0) {
+    it('made and restored by root belongs to the account of the service', async () => {
+      const account = 65534;
+      const used = await startUsedService();
+      await used.api.loadFeed(csvOf('TENT-1', 'TENT-2'));
+      await used.stop();
+      for (const path of ['', ...readdirSync(used.dataDir, { recursive: true, encoding: 'utf8' })])
+        chownSync(join(used.dataDir, path), account, account);
+      const folder = createTestFolder();
+      const to = join(folder, 'copy');
+
+      expect(await backUp(used.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
+      const restored = { DATA_DIR: join(folder, 'restored') };
+      expect(await runAdmin(restored, 'restore', to)).toMatchObject({ code: 0, stderr: '' });
+
+      const owners = [to, restored.DATA_DIR].flatMap((path) =>
+        ['', 'api-key', 'objects', 'postgres', join('postgres', 'PG_VERSION')].map(
+          (name) => statSync(join(path, name)).uid,
+        ),
+      );
+      expect(new Set(owners)).toEqual(new Set([account]));
+      expect(await checkFeeds(await startService({ env: restored }))).toBe(1);
+    });
+  }
 
   it('that was killed is rejected, and the next one names the folder to delete', async () => {
     const folder = createTestFolder();
@@ -184,9 +283,14 @@ describe('a backup of the data folder', () => {
       ),
     );
     const dataDir = join(createTestFolder(), 'data');
-    mkdirSync(`${dataDir}.restoring`);
+    mkdirSync(join(dataDir, '.restoring'), { recursive: true });
     expect(await runAdmin({ DATA_DIR: dataDir }, 'restore', backup)).toEqual(
-      fails(`Another restore writes ${dataDir}.restoring, or was interrupted: then delete it.\n`),
+      fails(`Another restore writes into ${dataDir}, or was interrupted: then empty the folder.\n`),
+    );
+    const { code, stderr } = await spawnService({ env: { DATA_DIR: dataDir } }).exit;
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^Wrong setting DATA_DIR: a restore into \S+ is in progress, or was interrupted: [^\n]*\n$/,
     );
     expect(existsSync(clusterOf(service.dataDir))).toBe(true);
   });

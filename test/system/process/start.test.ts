@@ -1,7 +1,18 @@
 import { execFile } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { runAdmin } from '../../support/commands';
 import { afterFile, createTestFolder } from '../../support/harness';
 import {
   clusterOf,
@@ -114,6 +125,45 @@ describe('a data folder', () => {
     expect(databaseProcesses(dataDir)).toEqual([]);
   });
 
+  it.concurrent('may have a name with any characters', async () => {
+    const dataDir = join(createTestFolder(), `a, b\\c "d" 'e' $HOME \`f\``);
+    await usedDataDir(dataDir);
+
+    const service = await startService({ env: { DATA_DIR: dataDir } });
+
+    const { host: socketFolder } = embeddedAddress(dataDir);
+    afterFile(() => rmSync(socketFolder!, { recursive: true, force: true }));
+    await service.api.loadFeed(csv);
+    expect(await runAdmin({ DATA_DIR: dataDir }, 'keys', 'list')).toMatchObject({ code: 0 });
+    expect((await service.stop()).code).toBe(0);
+    expect(databaseProcesses(dataDir)).toEqual([]);
+  });
+
+  it.concurrent('whose database cannot start is refused with the reason of PostgreSQL', async () => {
+    const dataDir = await usedDataDir();
+    const wal = join(clusterOf(dataDir), 'pg_wal');
+    for (const name of readdirSync(wal)) if (/^[0-9A-F]{24}$/.test(name)) rmSync(join(wal, name));
+
+    const { code, stderr } = await spawnService({ env: { DATA_DIR: dataDir } }).exit;
+
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^The service cannot start: PostgreSQL did not start: [^\n]*could not locate a valid checkpoint record[^\n]*\n$/,
+    );
+  });
+
+  it.concurrent('of another major version of PostgreSQL is refused with the steps that move it', async () => {
+    const dataDir = await usedDataDir();
+    writeFileSync(join(clusterOf(dataDir), 'PG_VERSION'), '14\n');
+
+    const { code, stderr } = await spawnService({ env: { DATA_DIR: dataDir } }).exit;
+
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /^The service cannot start: The data in \S+ are of PostgreSQL 14, and this version of the service brings \d\d\. [^\n]*database copy[^\n]*\n$/,
+    );
+  });
+
   const belowPrivateFolder = async () => {
     const folder = createTestFolder();
     chmodSync(folder, 0o700);
@@ -126,6 +176,9 @@ describe('a data folder', () => {
 
     expect((await second.api.get('/products')).body.count).toBe(1);
     expect(second.stdout).toContain(`\n  database ${clusterOf(env.DATA_DIR)} (`);
+    expect(second.stdout).toContain(
+      `"database":"${clusterOf(env.DATA_DIR)}","msg":"database is outside of DATA_DIR"`,
+    );
     expect(postmasters(env.DATA_DIR)).toHaveLength(1);
     expect(existsSync(join(folder, 'data', 'api-key'))).toBe(true);
   };
