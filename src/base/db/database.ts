@@ -21,7 +21,7 @@ import {
   serviceDialect,
 } from './dialect';
 import { databaseConnectMilliseconds } from './cancel-statement';
-import { positioned, type Sql, type SqlValue } from './sql';
+import { positioned, sql, type Sql, type SqlValue } from './sql';
 import {
   choosePreparing,
   faultOfName,
@@ -252,6 +252,12 @@ const connectionLost = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
 ]);
+
+/** Returns the time of the clock of the database, which all processes share. */
+export async function databaseTime(db: Database): Promise<Date> {
+  const [row] = await queryRows<{ now: Date }>(db, sql`select clock_timestamp() as now`);
+  return row!.now;
+}
 
 /** Returns whether the server rolled a statement back because Citus has lost the connection to another node. Other nodes may work. */
 export function isNodeLost(error: unknown): boolean {

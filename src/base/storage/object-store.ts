@@ -67,10 +67,21 @@ export class StorageError extends Error {
   }
 }
 
-/** Creates the errors of a store. @param isMissing - tells whether an object does not exist */
-export function storeErrors(store: string, isMissing: (error: unknown) => boolean) {
-  const failed = (action: string, error: unknown) =>
-    new StorageError(`The ${store} object store could not ${action}.`, isMissing(error), error);
+/**
+ * Creates the errors of a store.
+ * @param isMissing - tells whether an object does not exist
+ * @param detailOf - what operators need to know of an error beyond its message, or nothing
+ */
+export function storeErrors(
+  store: string,
+  isMissing: (error: unknown) => boolean,
+  detailOf: (error: unknown) => string | undefined = () => undefined,
+) {
+  const failed = (action: string, error: unknown) => {
+    const detail = detailOf(error);
+    const message = `The ${store} object store could not ${action}${detail ? ` (${detail})` : ''}.`;
+    return new StorageError(message, isMissing(error), error);
+  };
   return {
     failed,
     /** Wraps errors of `work` in `StorageError`. */

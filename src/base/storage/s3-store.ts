@@ -57,6 +57,7 @@ process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 const { guard, failed } = storeErrors(
   'S3',
   (error) => error instanceof S3ServiceException && error.name === 'NoSuchKey',
+  refusalOf,
 );
 
 /** Settings of the bucket. */
@@ -301,6 +302,14 @@ function withStallDetector(content: Readable): Readable {
 }
 
 const cleanUpSignal = () => AbortSignal.timeout(cleanUpMilliseconds);
+
+/** What a store says that refuses every request: its status, and the region of the bucket, if it is another one. */
+function refusalOf(error: unknown): string | undefined {
+  const status = statusOf(error);
+  if (status === undefined || ![301, 307, 400, 401, 403].includes(status)) return undefined;
+  const region = (error as S3ServiceException).$response?.headers['x-amz-bucket-region'];
+  return `status ${status}${region ? `; the bucket is in region ${region}, see S3_REGION` : ''}`;
+}
 
 function statusOf(error: unknown): number | undefined {
   return error instanceof S3ServiceException ? error.$metadata.httpStatusCode : undefined;

@@ -1,5 +1,4 @@
-import { queryRows, type Database } from '../../base/db/database';
-import { sql } from '../../base/db/sql';
+import { databaseTime, type Database } from '../../base/db/database';
 import { inTransaction } from '../../base/db/transaction';
 import type { Log } from '../../base/log';
 import { FetchFailure } from './fetch-failure';
@@ -21,7 +20,10 @@ const retryMilliseconds = 60 * minuteMilliseconds;
 /** Offset of a retry beyond a whole minute, which distinguishes it from a slot. */
 const retryOffsetMilliseconds = 1_000;
 
-/** Finds the next time of a schedule; null without one, or while it does not apply. */
+/**
+ * Finds the next time of a schedule; null without one, or while it does not apply.
+ * @param after - by the clock of the database, which decides when a slot is due
+ */
 export function nextSlotOf(
   { schedule, is_enabled }: { schedule?: Schedule | null; is_enabled: boolean },
   after: Date,
@@ -88,8 +90,3 @@ function retryAfter(now: Date): Date {
 }
 
 const isRetry = (slotAt: Date) => slotAt.getTime() % minuteMilliseconds !== 0;
-
-async function databaseTime(db: Database): Promise<Date> {
-  const [row] = await queryRows<{ now: Date }>(db, sql`select clock_timestamp() as now`);
-  return row!.now;
-}

@@ -1,4 +1,4 @@
-import type { Database } from '../../base/db/database';
+import { databaseTime, type Database } from '../../base/db/database';
 import { inTransaction } from '../../base/db/transaction';
 import { findUploadFormat } from '../../catalog/formats/find-format';
 import { defaulted, type OperationsOf } from '../../http/contract/contract';
@@ -79,7 +79,7 @@ export function sourceOperations(db: Database, secretBox: SecretBox | undefined)
           const stored = await lockSource(trx, partnerId, sourceName);
           if (body.format) await keepFormat(trx, partnerId, body.format);
           const sealed = sealDefinition(body, stored, secretBox);
-          const nextSlotAt = nextSlotOf(sealed.definition, new Date());
+          const nextSlotAt = nextSlotOf(sealed.definition, await databaseTime(trx));
           const isStored = await upsertSource(trx, { partnerId, sourceName, ...sealed, nextSlotAt });
           if (!isStored) throw tooManySources(partnerName, sourcesMax);
           await keepAttention(trx, onePartner(partnerId));

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startSalesRollup } from '../../sales/analytics/sales-rollup.service';
 import type { Config } from '../../config';
 import type { Database, DatabaseAddress } from '../../base/db/database';
@@ -107,6 +108,9 @@ function watchDependencies(
   metrics.watchDependencies(meter.latest);
 }
 
+/** Time that a start waits for the object store. */
+const storeResponseMilliseconds = 1_000;
+
 const loggedNames = 10;
 
 async function reportNamesOutsideNfc(db: Database, log: Log): Promise<void> {
@@ -116,12 +120,17 @@ async function reportNamesOutsideNfc(db: Database, log: Log): Promise<void> {
   log.warn(fields, 'partner names are not in NFC, they stay apart: npm run admin -- partners merge');
 }
 
+/** Checks the store, as long as it responds: requests that need it get 503 until it is available. @throws ConfigError */
 async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<void> {
-  try {
-    await objectStore.prepare();
-  } catch (error) {
+  const prepared = objectStore.prepare().catch((error: unknown) => {
     if (!(error instanceof StorageError)) throw error;
-    // Requests that need it get 503 until it is available.
     log.warn({ err: error }, 'object store not reachable');
-  }
+  });
+  const isPrepared = await Promise.race([
+    prepared.then(() => true),
+    sleep(storeResponseMilliseconds, false, { ref: false }),
+  ]);
+  if (isPrepared) return;
+  log.warn('object store does not respond');
+  prepared.catch((error: unknown) => log.error({ err: error }, 'object store not usable'));
 }

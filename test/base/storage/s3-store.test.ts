@@ -81,6 +81,25 @@ describe('S3Store', () => {
     await expect(readAll(await wrong.get('any'))).rejects.toThrow(/[Cc]hecksum/);
   });
 
+  it.each([
+    [403, undefined, 'The S3 object store could not check its bucket (status 403).'],
+    [
+      301,
+      'eu-west-1',
+      'The S3 object store could not check its bucket (status 301; the bucket is in region eu-west-1, see S3_REGION).',
+    ],
+  ])('tells the status and region of a store that responds with %d', async (status, region, message) => {
+    const server = createServer((_request, response) => {
+      response.writeHead(status, region ? { 'x-amz-bucket-region': region } : {}).end();
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    afterFile(() => void server.close());
+    const store = openTestS3Store({ endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}` });
+
+    await expect(store.prepare()).rejects.toThrow(message);
+    await expect(store.check(new AbortController().signal)).rejects.toThrow(message);
+  });
+
   it('returns its bucket and stores the media type', async () => {
     const store = openTestS3Store();
     const key = newKey();

@@ -27,6 +27,20 @@ const at = (text: string) => new Date(text);
 const schedule = { cron: '30 5 * * *', time_zone: 'UTC' };
 const daily = { url: 'https://feeds.acme.example/products.csv', schedule };
 
+/** What stays real while the clock of the process is wrong. */
+const timersBesidesDate = [
+  'hrtime',
+  'nextTick',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'clearImmediate',
+  'setInterval',
+  'clearInterval',
+  'setTimeout',
+  'clearTimeout',
+] as const;
+
 /** Stores a source whose next slot is known. */
 async function store(name: string, nextSlotAt: string, definition: object = daily): Promise<void> {
   expect((await putSource(service.api, partner, name, definition)).status).toBe(200);
@@ -44,6 +58,20 @@ const endAll = (db: Database = service.db) =>
   db('source_fetches').where('status', 'queued').update({ status: 'failed', finished_at: new Date() });
 
 describe('a slot', () => {
+  it('follows the clock of the database, whose time decides when it is due', async () => {
+    const { rows } = await service.db.raw<{ rows: { now: Date }[] }>('select now()');
+    const inMinutes = (minutes: number) => new Date(rows[0]!.now.getTime() + minutes * 60_000);
+    const soon = inMinutes(2);
+    const cron = `${soon.getUTCMinutes()} ${soon.getUTCHours()} * * *`;
+    jest.useFakeTimers({ doNotFake: [...timersBesidesDate], now: inMinutes(60) });
+
+    const stored = await putSource(service.api, partner, 'a', { ...daily, schedule: { ...schedule, cron } });
+
+    jest.useRealTimers();
+    expect(stored.status).toBe(200);
+    expect(new Date(stored.body.next_fetch_at) < inMinutes(60)).toBe(true);
+  });
+
   it('queues one fetch, and is followed by the next slot', async () => {
     await store('a', '2026-03-02T05:30:00Z');
 

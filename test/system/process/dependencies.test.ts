@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ApiResponse } from '../../support/api-client';
-import { closedPort } from '../../support/network';
+import { closedPort, silentServer } from '../../support/network';
 import { createTestDatabase, databaseUrl, shared } from '../../support/databases';
 import { HeldProducts } from '../../support/runs-in-flight';
 import { eventually } from '../../support/harness';
@@ -69,6 +69,20 @@ describe('with DATABASE_URL, S3 settings and API_KEYS', () => {
     }
     expect(existsSync(join(service.dataDir, 'postgres'))).toBe(false);
     expect(existsSync(join(service.dataDir, 'api-key'))).toBe(false);
+  });
+});
+
+describe('an object store that never responds', () => {
+  it.concurrent('does not delay a start', async () => {
+    const env = await external();
+    env.S3_ENDPOINT = `http://127.0.0.1:${await silentServer()}`;
+
+    const service = await startService({ env });
+
+    expect(service.stdout).toContain('"msg":"object store does not respond"');
+    expect(service.stdout).not.toContain('object store not reachable');
+    expect((await apiOf(service, env).get('/health')).body).toEqual(ok);
+    expect((await service.stop()).code).toBe(0);
   });
 });
 
