@@ -80,7 +80,7 @@ export async function startEmbeddedPostgres(
     cluster,
     (ofData, ofServer) =>
       `The data in ${cluster} are of PostgreSQL ${ofData}, and this version of the service brings ${ofServer}. ` +
-      'Copy them with `npm run admin -- database copy`: docs/how-to/manage-data.md#move-to-a-new-major-version-of-postgresql.',
+      'Copy them with `npm run admin -- database copy`: docs/how-to/upgrade.md#move-to-a-new-major-version-of-postgresql.',
   );
   // These variables are for Node.js only.
   const { MALLOC_MMAP_THRESHOLD_: _, MALLOC_ARENA_MAX: __, ...env } = process.env;

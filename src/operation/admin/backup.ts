@@ -35,7 +35,7 @@ export function addBackup(program: Command): void {
 async function backUpDataFolder(to: string, config: Config): Promise<void> {
   if (config.databaseUrl) {
     throw new ConfigError(
-      'DATABASE_URL is set: this command copies the embedded PostgreSQL only. See docs/how-to/manage-data.md.',
+      'DATABASE_URL is set: this command copies the embedded PostgreSQL only. See docs/how-to/back-up-and-restore.md.',
     );
   }
   await requireNewFolder(to, config.dataDir);

@@ -40,7 +40,7 @@ export interface BackupManifest extends FileCount {
 export async function restoreDataFolder(from: string, config: Config): Promise<void> {
   if (config.databaseUrl) {
     throw new ConfigError(
-      'DATABASE_URL is set: this command restores the embedded PostgreSQL only. See docs/how-to/manage-data.md.',
+      'DATABASE_URL is set: this command restores the embedded PostgreSQL only. See docs/how-to/back-up-and-restore.md.',
     );
   }
   const manifest = await readManifest(from);

@@ -40,7 +40,7 @@ export async function migrate(args: readonly string[], context: StartContext): P
 
 const partitionRemoved =
   'The option --partition has been removed: products that have partitions keep them, `npm run admin -- database copy` into a new ' +
-  'database makes one table of them (docs/how-to/manage-data.md), and --distribute divides products over several machines.';
+  'database makes one table of them (docs/how-to/upgrade.md), and --distribute divides products over several machines.';
 
 /** @returns the number of shards; undefined to keep the products as they are */
 function readShards(args: readonly string[]): number | undefined {

@@ -299,6 +299,6 @@ describe('a backup of the data folder', () => {
     const { code, stderr } = await runAdmin({ DATABASE_URL: 'postgresql://localhost/x' }, command, 'folder');
 
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^DATABASE_URL is set: [^\n]*docs\/how-to\/manage-data\.md\.\n$/);
+    expect(stderr).toMatch(/^DATABASE_URL is set: [^\n]*docs\/how-to\/back-up-and-restore\.md\.\n$/);
   });
 });

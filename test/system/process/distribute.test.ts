@@ -6,7 +6,7 @@ const migrate = (url: string, ...args: string[]): Promise<Exit> =>
 
 const partitionRemoved =
   'The option --partition has been removed: products that have partitions keep them, `npm run admin -- database copy` into a new ' +
-  'database makes one table of them (docs/how-to/manage-data.md), and --distribute divides products over several machines.\n';
+  'database makes one table of them (docs/how-to/upgrade.md), and --distribute divides products over several machines.\n';
 
 describe('the option --distribute of migrate', () => {
   it('rejects a database without Citus, and changes nothing', async () => {

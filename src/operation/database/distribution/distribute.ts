@@ -171,7 +171,7 @@ async function requirePlainTable(
 ): Promise<void> {
   if (is_partitioned) {
     throw new ConfigError(
-      'The products have partitions: copy them into a new database first, see docs/how-to/manage-data.md.',
+      'The products have partitions: copy them into a new database first, see docs/how-to/upgrade.md.',
     );
   }
   const [{ is_member, account }] = (await queryRows(
