@@ -1,4 +1,4 @@
--- Made from migrations/ (307e62290a8624b7) by "make generate". Do not edit.
+-- Made from migrations/ (69f073a786f088fd) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -29,6 +29,13 @@ create table catalog_versions (
 CREATE INDEX catalog_versions_partner_id_effective_at ON public.catalog_versions USING btree (partner_id, effective_at);
 CREATE INDEX catalog_versions_partner_id_run_id ON public.catalog_versions USING btree (partner_id, run_id);
 CREATE INDEX catalog_versions_pruned ON public.catalog_versions USING btree (partner_id, effective_at) WHERE (pruned_at IS NOT NULL);
+
+create table database_identity (
+  is_the_only_row boolean not null default true,
+  identity uuid not null default gen_random_uuid(),
+  constraint database_identity_is_the_only_row_check CHECK (is_the_only_row),
+  constraint database_identity_pkey PRIMARY KEY (is_the_only_row)
+);
 
 create table digest_blocks (
   partner_id bigint not null,

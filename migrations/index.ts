@@ -48,6 +48,7 @@ import * as keepRunsFromTheirRequest from './20261127040000_keep_runs_from_their
 import * as nameWebhooks from './20261127050000_name_webhooks';
 import * as indexCompletedLoads from './20261128010000_index_completed_loads';
 import * as rollUpSalesOfProducts from './20261128020000_roll_up_sales_of_products';
+import * as identifyDatabase from './20261129010000_identify_database';
 import type { FunctionDigests } from './create-functions';
 
 /** A version of the service: `info.version` of the document. */
@@ -135,4 +136,5 @@ export const migrations: Record<string, MarkedMigration> = {
   '20261127050000_name_webhooks': expand(nameWebhooks),
   '20261128010000_index_completed_loads': expand(indexCompletedLoads),
   '20261128020000_roll_up_sales_of_products': expand(rollUpSalesOfProducts),
+  '20261129010000_identify_database': expand(identifyDatabase),
 };

@@ -20,6 +20,9 @@ export const rawFilePrefix = 'raw/partners/';
 /** Prefixes of all keys of the service. */
 export const keyPrefixes = [rawFilePrefix, 'staging/'];
 
+/** Key of the object that says to which database the bucket belongs. It has none of `keyPrefixes`: no clean-up lists it. */
+export const ownerKey = 'identity.json';
+
 /** Extracts the feed id of a raw file's key, for example FD00001; undefined for other keys. */
 export function feedIdOfKey(key: string): string | undefined {
   return /^raw\/partners\/[^/]+\/feeds\/([^/]+)\/[^/]+$/.exec(key)?.[1];

@@ -7,6 +7,7 @@ import { changeRows, clientConfig, type DatabaseAddress } from '../../base/db/da
 import { sql } from '../../base/db/sql';
 import { formatId } from '../../base/ids';
 import { openObjectStore } from '../../base/storage/open-store';
+import { adoptCommand, renewIdentity } from '../retention/bucket-owner';
 import { reachDatabase } from '../process/reach-database';
 import { marginArgument } from './arguments';
 import { withDatabase, type AdminContext } from './context';
@@ -28,8 +29,8 @@ export function addDatabase(program: Command): void {
   database
     .command('after-restore')
     .description(
-      'prepare a database that was restored by other means than `restore`: moves all numbers on, so that none is assigned twice, and ' +
-        'collects statistics',
+      'prepare a database that was restored by other means than `restore`: moves all numbers on, so that none is assigned twice, makes it ' +
+        'another database than the original, and collects statistics',
     )
     .option(
       '--margin <N>',
@@ -44,8 +45,10 @@ async function afterRestore({ db, config }: AdminContext, margin: number): Promi
   const objectStore = await openObjectStore(config);
   const highestFeed = await highestStoredFeed(objectStore).finally(() => objectStore.close());
   const last = await continueNumbers(db, highestFeed, margin);
+  await renewIdentity(db);
   await changeRows(db, sql`analyze`);
   printLine(`Numbers of feeds continue after ${formatId('FD', last)}.`);
+  printLine(`The database has a new identity. It removes no file of a bucket until: ${adoptCommand}.`);
 }
 
 /** Copies a database into the configured one, which the caller must own as a superuser. */

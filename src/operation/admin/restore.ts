@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, realpath, rename, rm, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config';
+import { openDatabase, type DatabaseAddress } from '../../base/db/database';
 import { discardCluster, restoreCluster } from '../../base/embedded-postgres/restore';
 import {
   copyFolder,
@@ -10,12 +11,12 @@ import {
   syncFolder,
   type FileCount,
 } from '../../base/embedded-postgres/copy-folder';
-import { openDatabase, type DatabaseAddress } from '../../base/db/database';
 import { ConfigError } from '../../base/settings';
 import { openObjectStore } from '../../base/storage/open-store';
 import { continueNumbers, highestStoredFeed, numbersMargin } from '../database/continue-numbers';
 import { closePool } from '../process/database';
 import { unfinishedRestore } from '../process/data-dir';
+import { adoptBucket, renewIdentity } from '../retention/bucket-owner';
 import { interrupted, unlessInterrupted } from './interrupt';
 import { printLine } from './output';
 
@@ -58,7 +59,7 @@ export async function restoreDataFolder(from: string, config: Config): Promise<v
     );
     await giveToOwner(unfinished, dataDir);
     const finish = (address: DatabaseAddress) =>
-      unlessInterrupted(continueAfterBackup(address, { ...config, dataDir: unfinished }));
+      unlessInterrupted(separate(address, { ...config, dataDir: unfinished }));
     await restoreCluster(join(from, parts.cluster), unfinished, finish, interrupted);
   } catch (error) {
     await discardCluster(unfinished);
@@ -90,12 +91,20 @@ async function readManifest(from: string): Promise<BackupManifest> {
   );
 }
 
-/** Continues all numbers far after those of the backup: later ones may be known to partners, and name files of the bucket. */
-async function continueAfterBackup(address: DatabaseAddress, config: Config): Promise<void> {
+/**
+ * Continues all numbers far after those of the backup: later ones may be known to partners, and name files of the bucket. Makes the
+ * database another one than the original, and the restored raw files its own. A bucket of S3 stays the original's.
+ */
+async function separate(address: DatabaseAddress, config: Config): Promise<void> {
   const objectStore = await openObjectStore(config);
   const db = openDatabase(address, { applicationName: 'restore', connectionsMax: 1 });
   try {
+    await objectStore.prepare();
     await continueNumbers(db, await highestStoredFeed(objectStore), numbersMargin);
+    // A backup of an earlier release gets its identity by the migration at the next start.
+    if (!(await renewIdentity(db)) || config.s3) return;
+    await adoptBucket(db, objectStore);
+    await giveToOwner(join(config.dataDir, parts.objects), config.dataDir);
   } finally {
     objectStore.close();
     await closePool(db);

@@ -15,8 +15,8 @@ const sequencesSql = `
   select quote_ident(sequencename) as name, last_value as last
   from pg_sequences where schemaname = 'public' order by sequencename`;
 
-/** Tables of the migrations: they exist in both databases. */
-const migrationTables = /^(knex|schema)_migrations(_lock)?$/;
+/** Tables of the migrations, and the identity: each database keeps its own. */
+const keptTables = /^((knex|schema)_migrations(_lock)?|database_identity)$/;
 
 /** Tables that are not empty in a service with data. */
 const filledTables = ['partners', 'feeds', 'orders'];
@@ -62,7 +62,7 @@ export async function copyDatabase(source: Client, target: Client): Promise<Copi
 
 async function listTables(client: Client): Promise<Table[]> {
   const { rows } = await client.query<Table>(tablesSql);
-  return rows.filter(({ name }) => !migrationTables.test(name));
+  return rows.filter(({ name }) => !keptTables.test(name));
 }
 
 async function sameTables(source: Client, target: Client): Promise<Table[]> {

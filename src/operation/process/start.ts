@@ -5,6 +5,7 @@ import type { Database, DatabaseAddress } from '../../base/db/database';
 import { listNamesOutsideNfc } from '../../catalog/partners/stored-partner-name';
 import { refuseShortKeys } from '../../http/keys/short-keys';
 import type { Log } from '../../base/log';
+import { claimBucket } from '../retention/bucket-owner';
 import { startDailyPrune } from '../retention/prune';
 import { startSearchIndexer } from '../../catalog/products/search-index';
 import { StorageError, type ObjectStore } from '../../base/storage/object-store';
@@ -52,8 +53,9 @@ export async function start(role: Role, context: StartContext): Promise<void> {
 
   const objectStore = await openObjectStore(config);
   cleanups.push({ what: 'object store', dispose: () => objectStore.close() });
-  await prepareObjectStore(objectStore, log);
+  const isReachable = await prepareObjectStore(objectStore, log);
   signal.throwIfAborted();
+  if (isReachable) claimNewBucket(db, objectStore, context);
   const dailyPrune = startDailyPrune({ db, objectStore, rules: config.retention }, log);
   cleanups.push({ what: 'daily prune', dispose: () => closeWithin(dailyPrune.stop()) });
 
@@ -120,17 +122,46 @@ async function reportNamesOutsideNfc(db: Database, log: Log): Promise<void> {
   log.warn(fields, 'partner names are not in NFC, they stay apart: npm run admin -- partners merge');
 }
 
-/** Checks the store, as long as it responds: requests that need it get 503 until it is available. @throws ConfigError */
-async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<void> {
-  const prepared = objectStore.prepare().catch((error: unknown) => {
-    if (!(error instanceof StorageError)) throw error;
-    log.warn({ err: error }, 'object store not reachable');
-  });
-  const isPrepared = await Promise.race([
-    prepared.then(() => true),
-    sleep(storeResponseMilliseconds, false, { ref: false }),
+/**
+ * Checks the store, as long as it responds: requests that need it get 503 until it is available.
+ * @returns whether it is available
+ * @throws ConfigError
+ */
+async function prepareObjectStore(objectStore: ObjectStore, log: Log): Promise<boolean> {
+  const prepare = async () => {
+    try {
+      await objectStore.prepare();
+      return true;
+    } catch (error) {
+      if (!(error instanceof StorageError)) throw error;
+      log.warn({ err: error }, 'object store not reachable');
+      return false;
+    }
+  };
+  const preparing = prepare();
+  const isAvailable = await Promise.race([
+    preparing,
+    sleep(storeResponseMilliseconds, 'silent' as const, { ref: false }),
   ]);
-  if (isPrepared) return;
+  if (isAvailable !== 'silent') return isAvailable;
   log.warn('object store does not respond');
-  prepared.catch((error: unknown) => log.error({ err: error }, 'object store not usable'));
+  preparing.catch((error: unknown) => log.error({ err: error }, 'object store not usable'));
+  return false;
+}
+
+/** Claims the bucket in the background: the service also works on a bucket of another database, but removes nothing there. */
+function claimNewBucket(
+  db: Database,
+  objectStore: ObjectStore,
+  { log, cleanups, signal }: Pick<StartContext, 'log' | 'cleanups' | 'signal'>,
+): void {
+  const claim = claimBucket(db, objectStore).then(
+    (problem) => {
+      if (problem) log.warn({ reason: problem.message }, 'bucket not known to belong to this database');
+    },
+    (error: unknown) => {
+      if (!signal.aborted) log.warn({ err: error }, 'failed to claim the bucket');
+    },
+  );
+  cleanups.push({ what: 'claim of the bucket', dispose: () => closeWithin(claim) });
 }

@@ -5,6 +5,7 @@ import type { Log } from '../../base/log';
 import { startPeriodicTask } from '../../base/concurrency/periodic-task';
 import type { ObjectStore } from '../../base/storage/object-store';
 import { inBatches, longPause } from '../../base/concurrency/batches';
+import { findBucketProblem } from './bucket-owner';
 import { isPruneDue, PruneInProgress, releaseLease, withLease, type Lease } from './lease';
 import {
   countExpiredVersions,
@@ -133,6 +134,7 @@ export async function deleteRemovedObjects(
   }
 }
 
+/** A bucket of another database adds a failure, and keeps its objects: they stay enqueued until this database adopts the bucket. */
 async function deleteAllRemoved(
   { db, objectStore }: Pick<RetentionContext, 'db' | 'objectStore'>,
   lease: Lease,
@@ -143,6 +145,13 @@ async function deleteAllRemoved(
   await inBatches(signal, async () => {
     const keys = await lease((trx) => listRemovedObjects(trx, objectStore.bucket, after));
     if (keys.length === 0) return false;
+    if (after === undefined) {
+      const problem = await findBucketProblem(db, objectStore);
+      if (problem?.isForeign) {
+        failures.add(new Error(problem.message));
+        return false;
+      }
+    }
     after = keys.at(-1);
     const failed = await deleteObjects(db, objectStore, keys);
     failures.add(...failed);

@@ -19,6 +19,7 @@ import { createEmptyDatabase } from '../../support/databases';
 const catalogTables = [
   'api_keys',
   'catalog_versions',
+  'database_identity',
   'digest_blocks',
   'feeds',
   'idempotency_keys',

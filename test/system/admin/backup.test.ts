@@ -12,6 +12,7 @@ import { join } from 'node:path';
 import { openDatabase } from '../../../src/base/db/database';
 import { runAdmin, startAdmin } from '../../support/commands';
 import { afterFile, createTestFolder, eventually } from '../../support/harness';
+import { S3Front } from '../../support/s3';
 import {
   clusterOf,
   copyFolder,
@@ -104,6 +105,28 @@ describe('a backup of the data folder', () => {
     // From here on, its data differ.
     await restored.api.loadFeed(csvOf('ONLY-1', 'ONLY-2'));
     await checkFeeds(restored);
+  });
+
+  it('restored has its own raw files, and no longer the bucket of the original', async () => {
+    const front = await S3Front.open();
+    const onBucket = { ...front.env, AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER' };
+    const clean = (env: Record<string, string>, ...args: string[]) =>
+      runAdmin(env, 'objects', 'clean', ...args);
+    expect(await clean({ DATA_DIR: service.dataDir, ...onBucket }, '--adopt')).toMatchObject({ code: 0 });
+    const to = join(createTestFolder(), 'adopted');
+    expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
+
+    const dataDir = await restore(to);
+
+    // Only a dry run: the restored database has the lease that the backup held.
+    expect(await clean({ DATA_DIR: dataDir }, '--dry-run')).toMatchObject({ code: 0, stderr: '' });
+    expect(await clean({ DATA_DIR: dataDir, ...onBucket })).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringContaining(`The bucket ${front.bucket} belongs to another database`),
+    });
+    expect(await clean({ DATA_DIR: service.dataDir, ...onBucket })).toMatchObject({ code: 0, stderr: '' });
+    expect(await clean({ DATA_DIR: service.dataDir })).toMatchObject({ code: 0, stderr: '' });
   });
 
   it('is made while the service is stopped, and restored into an existing folder', async () => {

@@ -87,6 +87,85 @@ describe('the command that cleans the object store', () => {
     expect(databaseProcesses(service.dataDir)).toEqual([]);
   });
 
+  describe('with a store that is not known to be of its database', () => {
+    const orphan = 'raw/partners/acme/feeds/FD00002/feed.csv';
+    const noOwner =
+      'The bucket local does not say to which database it belongs. If no other database uses it: ' +
+      'npm run --silent admin -- objects clean --adopt.\n';
+
+    /** The store of a database with one feed, and an old file that looks like an orphan to a database with higher numbers. */
+    function storeOfProduction() {
+      const dataDir = createTestFolder();
+      const file = join(dataDir, 'objects/local', orphan);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, csv);
+      utimesSync(file, long, long);
+      return { dataDir, isThere: () => existsSync(file) };
+    }
+
+    async function databaseWithHigherNumbers() {
+      const { db, address } = await createTestDatabase();
+      await db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 9)");
+      return databaseUrl(address);
+    }
+
+    it.concurrent('removes nothing without an identity, and shows in a dry run what it would', async () => {
+      const { dataDir, isThere } = storeOfProduction();
+      const env = { DATABASE_URL: await databaseWithHigherNumbers(), DATA_DIR: dataDir };
+
+      expect(await cleanObjects(env)).toEqual({ code: 1, stdout: '', stderr: noOwner });
+      const dry = await cleanObjects(env, '--dry-run');
+      expect(dry).toMatchObject({ code: 0, stderr: noOwner });
+      expect(dry.stdout).toContain(`would remove ${orphan}`);
+      expect(isThere()).toBe(true);
+    });
+
+    it.concurrent('removes nothing that belongs to another database with lower numbers', async () => {
+      const { dataDir, isThere } = storeOfProduction();
+      const { address } = await createTestDatabase();
+      const adopted = await cleanObjects(
+        { DATABASE_URL: databaseUrl(address), DATA_DIR: dataDir },
+        '--adopt',
+      );
+      expect(adopted).toMatchObject({ code: 0, stderr: '' });
+      expect(adopted.stdout).toMatch(/^The bucket local now belongs to this database\.\nObjects: 0\. /);
+      const env = { DATABASE_URL: await databaseWithHigherNumbers(), DATA_DIR: dataDir };
+
+      const refused = await cleanObjects(env);
+
+      expect(refused).toMatchObject({ code: 1, stdout: '' });
+      expect(refused.stderr).toMatch(
+        new RegExp(
+          `^The bucket local belongs to another database \\("${address.database}", since 20.*Z\\)\\. .*--adopt\\.\n$`,
+        ),
+      );
+      expect(isThere()).toBe(true);
+    });
+
+    it.concurrent('removes orphans once it was told to adopt the store, and from then on', async () => {
+      const { dataDir, isThere } = storeOfProduction();
+      const env = { DATABASE_URL: await databaseWithHigherNumbers(), DATA_DIR: dataDir };
+
+      const adopted = await cleanObjects(env, '--adopt');
+
+      expect(adopted).toMatchObject({ code: 0, stderr: '' });
+      expect(adopted.stdout).toMatch(
+        /^The bucket local now belongs to this database\.\nremoving raw\/.*\nObjects: 1\. /,
+      );
+      expect(isThere()).toBe(false);
+      expect(await cleanObjects(env)).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    it.concurrent('adopts nothing in a dry run', async () => {
+      expect(await cleanObjects({}, '--adopt', '--dry-run')).toEqual({
+        code: 2,
+        stdout: '',
+        stderr:
+          'Only one of --dry-run and --adopt can be used.\nHelp: npm run --silent admin -- objects clean --help\n',
+      });
+    });
+  });
+
   it.concurrent.each([
     ['a folder without data', () => ({ DATA_DIR: createTestFolder() }), 'Wrong setting DATA_DIR: '],
     ['a wrong setting', () => ({ PORT: 'x' }), 'Wrong setting PORT: '],

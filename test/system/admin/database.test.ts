@@ -1,5 +1,8 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { runAdmin } from '../../support/commands';
 import { createTestDatabase, databaseUrl } from '../../support/databases';
+import { createTestFolder } from '../../support/harness';
 import { startTestService } from '../../support/service';
 import type { Database } from '../../../src/base/db/database';
 
@@ -9,7 +12,7 @@ const csv = 'sku,product_name,price,currency\nA,Tent,5,EUR\nB,Lamp,NA,EUR\n';
 async function contentOf(db: Database): Promise<Record<string, string[]>> {
   const tables = await db('pg_tables').where('schemaname', 'public').orderBy('tablename').pluck('tablename');
   const content: Record<string, string[]> = {};
-  for (const table of tables.filter((name) => !/migrations|^sales_changes$/.test(name))) {
+  for (const table of tables.filter((name) => !/migrations|^sales_changes$|^database_identity$/.test(name))) {
     const { rows } = await db.raw<{ rows: { text: string }[] }>(
       'select cast(each as text) as text from ?? as each order by 1',
       [table],
@@ -20,13 +23,54 @@ async function contentOf(db: Database): Promise<Record<string, string[]>> {
 }
 
 /** The next number of each sequence. */
-async function sequencesOf(db: Database): Promise<unknown> {
+async function sequencesOf(db: Database): Promise<{ sequencename: string; last_value: string | null }[]> {
   return db('pg_sequences')
     .where('schemaname', 'public')
     .whereNot('sequencename', 'like', '%migrations%')
     .orderBy('sequencename')
     .select('sequencename', 'last_value');
 }
+
+describe('the command that prepares a restored database', () => {
+  it('moves all numbers on, feeds from the highest one of the bucket, and makes the bucket that of another database', async () => {
+    const { db, address } = await createTestDatabase();
+    const env = { DATABASE_URL: databaseUrl(address), DATA_DIR: createTestFolder() };
+    const identity = () => db('database_identity').pluck<string[]>('identity');
+    expect(await runAdmin(env, 'objects', 'clean', '--adopt')).toMatchObject({ code: 0 });
+    const [before, numbers] = [await identity(), await sequencesOf(db)];
+    const folder = join(env.DATA_DIR, 'objects/local/raw/partners/acme/feeds/FD00123');
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, 'feed.csv'), csv);
+
+    expect(await runAdmin(env, 'database', 'after-restore', '--margin', '10')).toEqual({
+      code: 0,
+      stdout:
+        'Numbers of feeds continue after FD00133.\n' +
+        'The database has a new identity. It removes no file of a bucket until: npm run --silent admin -- objects clean --adopt.\n',
+      stderr: '',
+    });
+
+    expect(await identity()).not.toEqual(before);
+    for (const { sequencename, last_value } of await sequencesOf(db)) {
+      const last = Number(numbers.find((each) => each.sequencename === sequencename)!.last_value ?? 0);
+      expect([sequencename, Number(last_value)]).toEqual([
+        sequencename,
+        sequencename === 'feeds_feed_id_seq' ? 133 : last + 10,
+      ]);
+    }
+    expect(await runAdmin(env, 'objects', 'clean')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`belongs to another database ("${address.database}", since 20`),
+    });
+  });
+
+  it.each(['0', '1.5', 'many'])('rejects --margin %s', async (margin) => {
+    const { code, stderr } = await runAdmin({}, 'database', 'after-restore', '--margin', margin);
+
+    expect(code).toBe(2);
+    expect(stderr).toContain('Wrong --margin: it must be a whole number from 1 to 999999999.');
+  });
+});
 
 describe('the command that copies a database', () => {
   it('copies all tables and numbers into an empty one, and rejects one with data', async () => {
@@ -53,6 +97,7 @@ describe('the command that copies a database', () => {
     expect(copied.stdout).toMatch(/^product_versions +1$/m);
     expect(await contentOf(target.db)).toEqual(await contentOf(source.db));
     expect(await sequencesOf(target.db)).toEqual(await sequencesOf(source.db));
+    expect(copied.stdout).not.toContain('database_identity');
     expect(await copy()).toEqual({
       code: 1,
       stdout: '',

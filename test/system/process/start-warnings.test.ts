@@ -1,4 +1,9 @@
 import { createTestDatabase, createEmptyDatabase, databaseUrl } from '../../support/databases';
+import { eventually, inChunks } from '../../support/harness';
+import { goodCsv } from '../../support/requests';
+import { S3Front, type S3Fate } from '../../support/s3';
+import { findBucketProblem } from '../../../src/operation/retention/bucket-owner';
+import { ownerKey } from '../../../src/base/storage/object-key';
 import { spawnService, startService } from '../../support/process';
 import { testKey } from '../../support/service';
 
@@ -61,4 +66,66 @@ describe('a start on a database that has been used', () => {
       expect(lines('NFC')).toEqual([expect.objectContaining({ level: 40, count, names })]);
     },
   );
+});
+
+describe('a start on a bucket', () => {
+  const filesOf = (front: S3Front) =>
+    front.store().put('raw/partners/a/feeds/FD00001/a.csv', inChunks(Buffer.from('sku')), '');
+  const reasons = (stdout: string) =>
+    [...stdout.matchAll(/^\{.*"bucket not known to belong to this database".*$/gm)].map(
+      ([line]) => (JSON.parse(line) as { reason: string }).reason,
+    );
+  const startOn = async (front: S3Front) => {
+    const { db, address } = await createTestDatabase();
+    const service = await startService({
+      env: { DATABASE_URL: databaseUrl(address), API_KEYS: testKey, ...front.env },
+    });
+    return { db, service };
+  };
+
+  it('that is new makes it belong to the database, and warns another database that starts on it', async () => {
+    const front = await S3Front.open();
+    const first = await startOn(front);
+    await eventually(
+      'the bucket has an owner',
+      async () => !(await findBucketProblem(first.db, front.store())),
+    );
+    const second = await startOn(front);
+    await eventually('the other one is warned', () => reasons(second.service.stdout).length > 0);
+
+    expect((await second.service.api.uploadFeed(goodCsv)).feedId).toBe('FD00001');
+    expect(reasons((await second.service.stop()).stdout)).toEqual([
+      expect.stringMatching(/^The bucket \S+ belongs to another database \(/),
+    ]);
+    expect(reasons((await first.service.stop()).stdout)).toEqual([]);
+    expect(await findBucketProblem(first.db, front.store())).toBeUndefined();
+  });
+
+  it('with files and without an identity warns, and does not adopt it', async () => {
+    const front = await S3Front.open();
+    await filesOf(front);
+
+    const { db, service } = await startOn(front);
+
+    await eventually('it warns', () => reasons(service.stdout).length > 0);
+    expect(reasons((await service.stop()).stdout)).toEqual([
+      expect.stringMatching(
+        /^The bucket \S+ does not say to which database it belongs\. .*objects clean --adopt\.$/,
+      ),
+    ]);
+    expect(await findBucketProblem(db, front.store())).toMatchObject({ isForeign: false });
+  });
+
+  it.each<[string, S3Fate | Promise<never>]>([
+    ['refuses to show its identity', { status: 403 }],
+    ['never says to whom it belongs', new Promise<never>(() => undefined)],
+  ])('that %s serves nevertheless, and stops in time', async (_what, fate) => {
+    const front = await S3Front.open();
+    front.onRequest = ({ url }) => (url.includes(ownerKey) ? fate : 'pass');
+
+    const { service } = await startOn(front);
+
+    expect((await service.api.uploadFeed(goodCsv)).feedId).toBe('FD00001');
+    expect(await service.stop()).toMatchObject({ code: 0, stderr: '' });
+  });
 });

@@ -20,6 +20,7 @@ import {
   type ServiceProcess,
 } from '../../support/process';
 import { testKey } from '../../support/service';
+import { ownerKey } from '../../../src/base/storage/object-key';
 
 const csv = 'sku,product_name\nTENT-2,Two-person tent\n';
 
@@ -70,10 +71,12 @@ function startUpload({ url, key }: ServiceProcess): void {
   upload.write(`sku,product_name\n${'TENT-2,Two-person tent\n'.repeat(20_000)}`);
 }
 
+/** The names of all stored files, also unfinished ones, but for the identity of the store. */
 function objectFiles({ dataDir }: ServiceProcess): string[] {
   return readdirSync(join(dataDir, 'objects'), { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
-    .map(({ name }) => name);
+    .map(({ name }) => name)
+    .filter((name) => name !== ownerKey);
 }
 
 const jobOf = async (api: ApiClient, jobId: string) => (await api.get(`/jobs/${jobId}`)).body;

@@ -1,0 +1,20 @@
+import type { Knex } from 'knex';
+
+/**
+ * Creates the part of the identity of a database that a copy of its server gets anew. `src/operation/retention/bucket-owner.ts` has
+ * the rest. An older dump that was restored over this schema has left the table.
+ */
+export async function up(db: Knex): Promise<void> {
+  await db.raw(`
+    create table if not exists database_identity (
+      is_the_only_row boolean primary key default true check (is_the_only_row),
+      identity uuid not null default gen_random_uuid()
+    );
+    insert into database_identity default values on conflict do nothing;
+  `);
+}
+
+/** Drops what `up` created. */
+export async function down(db: Knex): Promise<void> {
+  await db.raw('drop table database_identity');
+}
