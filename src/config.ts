@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { Client } from 'pg';
 import { isActiveCurrency } from './feed-format/currency';
+import { isPostgresUrl, readDatabaseUrl } from './base/database-url';
 import { isSecretsKeyList } from './base/secret-box';
 import { formerSettings, removedSettings, replacedSettings, settings } from './base/setting-groups';
 import { ConfigError, settingsReader, type SettingValues } from './base/settings';
@@ -32,11 +32,14 @@ export type Config = ReturnType<typeof loadConfig>;
 /** Reads the settings from `env`; an empty variable counts as unset. @throws ConfigError with every wrong setting */
 export function loadConfig(env: NodeJS.ProcessEnv) {
   const values = readSettings(env);
-  const { DATABASE_URL: databaseUrl, DATABASE_REPLICA_URL: replicaUrl, METRICS_PORT: metricsPort } = values;
+  const { METRICS_PORT: metricsPort } = values;
   // With 0, each gets a free port.
   if (metricsPort && metricsPort === values.PORT) {
     throw new ConfigError('Wrong setting METRICS_PORT: it must differ from PORT.');
   }
+  const databaseUrlOf = (name: 'DATABASE_URL' | 'DATABASE_REPLICA_URL') =>
+    values[name] && readDatabaseUrl(`Wrong setting ${name}`, values[name], env);
+  const [databaseUrl, replicaUrl] = [databaseUrlOf('DATABASE_URL'), databaseUrlOf('DATABASE_REPLICA_URL')];
   const apiKeys = (values.API_KEYS ?? '')
     .split(',')
     .map((key) => key.trim())
@@ -110,13 +113,4 @@ function s3Config(values: Values, bucket: string, env: NodeJS.ProcessEnv) {
 
 function isUrl(value: string, protocols: string[]): boolean {
   return URL.canParse(value) && protocols.includes(new URL(value).protocol);
-}
-
-/** Returns whether the driver accepts the address, which can name a socket. */
-function isPostgresUrl(value: string): boolean {
-  try {
-    return /^postgres(ql)?:\/\/\S+$/.test(value) && Boolean(new Client({ connectionString: value }));
-  } catch {
-    return false;
-  }
 }

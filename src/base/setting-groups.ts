@@ -53,6 +53,7 @@ const database = {
     ...postgresUrl,
     unset: 'an embedded PostgreSQL in `DATA_DIR`',
     description: 'Address of a PostgreSQL 15 or later with encoding UTF8.',
+    page: 'how-to/connect-to-postgresql.md',
   },
   DATABASE_CONNECTIONS: {
     ...integer(2, 200),

@@ -147,6 +147,26 @@ zWK6BS8yG/0/mpSqHWcNiFVufORQ
 `,
 };
 
+/** A self-signed certificate of the account `postgres`, from 2020 to 2120, and its key. No server shows it. */
+export const clientCertificate = {
+  key: `-----BEGIN PRIVATE KEY-----
+MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgSBghCTL3wrPntunp
+UXFXLGui4wEfTNtSpp2OQtDVt+6hRANCAAT9sxKHEy716K54o+ERxWHN6epX3P5j
+9jHzpmmyjNEl/6SRMTsRZKo0wyZqNUxcXaDGKFxS44+EfuzOBsLxrglp
+-----END PRIVATE KEY-----
+`,
+  cert: `-----BEGIN CERTIFICATE-----
+MIIBSTCB76ADAgECAgEBMAoGCCqGSM49BAMCMBMxETAPBgNVBAMMCHBvc3RncmVz
+MCAXDTIwMDEwMTAwMDAwMFoYDzIxMjAwMTAxMDAwMDAwWjATMREwDwYDVQQDDAhw
+b3N0Z3JlczBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABP2zEocTLvXornij4RHF
+Yc3p6lfc/mP2MfOmabKM0SX/pJExOxFkqjTDJmo1TFxdoMYoXFLjj4R+7M4GwvGu
+CWmjMjAwMA8GA1UdEwEB/wQFMAMBAf8wHQYDVR0OBBYEFG6X9uTt7vRPoXie/J7g
+5JyKU/R+MAoGCCqGSM49BAMCA0kAMEYCIQCqczapxAqfSwybjLp8c5hQkOicxOG2
+TxJJhZ82L1JgEQIhALKhvRifksdA16g+5v+3s7TsLdqSYcVvRCYUEYOygVrB
+-----END CERTIFICATE-----
+`,
+};
+
 /** Lets connections of this process trust `localhostCertificate` until the file ends, as NODE_EXTRA_CA_CERTS does. */
 export function trustLocalhost(): void {
   const { createSecureContext } = tls;

@@ -69,7 +69,7 @@ describe('loadConfig', () => {
   });
 
   describe('reads', () => {
-    const database = 'postgresql://user:secret@db.example.org:5433/catalog?sslmode=require';
+    const database = 'postgresql://user:secret@db.example.org:5433/catalog';
 
     it.each<[string, Env, object]>([
       ['HOST', { HOST: '0.0.0.0' }, { host: '0.0.0.0' }],
@@ -307,6 +307,15 @@ describe('loadConfig', () => {
       'postgresql://user@host/a database',
     ])('DATABASE_URL=%j', (value) => {
       expect(named(problems({ DATABASE_URL: value, API_KEYS: 'k' }))).toEqual(['DATABASE_URL']);
+    });
+
+    it.each(['DATABASE_URL', 'DATABASE_REPLICA_URL'])('TLS parameters of %s', (name) => {
+      const urls = { DATABASE_URL: 'postgres://u@h/d', DATABASE_REPLICA_URL: 'postgres://u@r/d' };
+      const wrong = { ...urls, [name]: 'postgres://u@h/d?sslmode=prefer' };
+      const byVariable = { DATABASE_URL: 'postgres://u@h/d', PGSSLMODE: 'prefer' };
+
+      expect(named(problems({ ...wrong, API_KEYS: 'k' }))).toEqual([name]);
+      expect(named(problems({ ...byVariable, API_KEYS: 'k' }))).toEqual(['DATABASE_URL']);
     });
 
     it.each([

@@ -13,6 +13,7 @@ import type { Log } from '../log';
 import {
   connectionOf,
   discardBroken,
+  isConnectError,
   isReadTimeout,
   isSessionEnd,
   isUsable,
@@ -21,6 +22,7 @@ import {
   serviceDialect,
 } from './dialect';
 import { databaseConnectMilliseconds } from './cancel-statement';
+import { withoutTls } from '../database-url';
 import { positioned, sql, type Sql, type SqlValue } from './sql';
 import {
   choosePreparing,
@@ -49,7 +51,9 @@ const keepAliveMilliseconds = 30_000;
 
 export const closeMilliseconds = 500;
 
-/** The address of the database: a connection string, or a socket folder of the embedded server. It can be cloned. */
+/**
+ * The address of the database: a connection string of `readDatabaseUrl`, or a socket folder of the embedded server. It can be cloned.
+ */
 export type DatabaseAddress = Pick<ClientConfig, 'connectionString' | 'host' | 'port' | 'user' | 'database'>;
 
 /** A pool or a transaction, the first argument of repositories. */
@@ -67,6 +71,7 @@ const typeParsers: CustomTypesConfig = {
 /** Returns the client settings of all connections. */
 export function clientConfig(address: DatabaseAddress, applicationName: string): ClientConfig {
   return {
+    ...withoutTls,
     ...address,
     application_name: applicationName,
     connectionTimeoutMillis: databaseConnectMilliseconds,
@@ -276,7 +281,7 @@ export function isConflict(error: unknown): boolean {
 /** Returns whether an error means that the database is unavailable, not that a statement is wrong. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   if (typeof error !== 'object' || error === null) return false;
-  if (isNodeLost(error)) return true;
+  if (isConnectError(error) || isNodeLost(error)) return true;
   const { code, name, message, severity } = error as Partial<Record<string, string>>;
   if (name === 'KnexTimeoutError' || (code !== undefined && connectionLost.has(code))) return true;
   if (isSessionEnd(severity)) return true;

@@ -20,6 +20,12 @@ export const isReadTimeout = (message: string | undefined) =>
 /** Returns whether the server has ended or rejected the session. */
 export const isSessionEnd = (severity: string | undefined) => severity === 'FATAL' || severity === 'PANIC';
 
+/** Errors of new connections. Those of TLS have no code or text in common. */
+const connectErrors = new WeakSet<object>();
+
+/** Returns whether a pool failed to open a connection with this error. */
+export const isConnectError = (error: object) => connectErrors.has(error);
+
 /** Connections that the pool must not reuse. */
 const broken = new WeakSet<Client>();
 
@@ -86,6 +92,15 @@ export function serviceDialect(queryMilliseconds: number | undefined): typeof Kn
       const { waiting } = useOf(this);
       if (waiting < poolLimits.waitersMax) return super.acquireConnection() as Promise<Client>;
       return Promise.reject(unavailable(`${waiting} requests wait for a connection to the database`));
+    }
+
+    override async acquireRawConnection(): Promise<Client> {
+      try {
+        return (await super.acquireRawConnection()) as Client;
+      } catch (error) {
+        connectErrors.add(error as Error);
+        throw error;
+      }
     }
 
     override async query(connection: Client, sqlOrStatement: string | Statement): Promise<unknown> {

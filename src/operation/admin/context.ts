@@ -1,7 +1,7 @@
 import { loadConfig, type Config } from '../../config';
-import { openDatabase, type Database } from '../../base/db/database';
+import { isDatabaseUnavailable, openDatabase, type Database } from '../../base/db/database';
 import { migrateToLatest, missingMigrations } from '../database/migrate';
-import { closePool } from '../process/database';
+import { closePool, unusableDatabase } from '../process/database';
 import { reachDatabase } from '../process/reach-database';
 import { interrupted, unlessInterrupted } from './interrupt';
 
@@ -23,8 +23,7 @@ export async function withDatabase(
   const { address, release } = await reachDatabase(config, interrupted);
   const db = openDatabase(address, { applicationName: 'admin', connectionsMax: 2 });
   const execute = async () => {
-    if (config.migratesOnStart) await migrateToLatest(db, interrupted);
-    else await requireMigrations(db);
+    await prepareSchema(db, config);
     await work({ config, db });
   };
   try {
@@ -32,6 +31,15 @@ export async function withDatabase(
   } finally {
     await closePool(db);
     await release();
+  }
+}
+
+async function prepareSchema(db: Database, config: Config): Promise<void> {
+  try {
+    if (config.migratesOnStart) await migrateToLatest(db, interrupted);
+    else await requireMigrations(db);
+  } catch (error) {
+    throw isDatabaseUnavailable(error) ? unusableDatabase(config, error) : error;
   }
 }
 

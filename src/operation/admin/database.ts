@@ -8,6 +8,7 @@ import { sql } from '../../base/db/sql';
 import { formatId } from '../../base/ids';
 import { openObjectStore } from '../../base/storage/open-store';
 import { adoptCommand, renewIdentity } from '../retention/bucket-owner';
+import { readDatabaseUrl } from '../../base/database-url';
 import { reachDatabase } from '../process/reach-database';
 import { marginArgument } from './arguments';
 import { withDatabase, type AdminContext } from './context';
@@ -54,11 +55,12 @@ async function afterRestore({ db, config }: AdminContext, margin: number): Promi
 /** Copies a database into the configured one, which the caller must own as a superuser. */
 async function copy(from: string): Promise<void> {
   const config = loadConfig(process.env);
+  const connectionString = readDatabaseUrl('Wrong argument FROM', from, process.env);
   const { address, release } = await reachDatabase(config, interrupted);
   try {
     // Migrates the target.
     await withDatabase(() => Promise.resolve(), config);
-    const source = await unlessInterrupted(connect({ connectionString: from }));
+    const source = await unlessInterrupted(connect({ connectionString }));
     const target = await connect(address).catch(async (error: unknown) => {
       await source.end();
       throw error;

@@ -43,11 +43,16 @@ export async function prepareDatabase(
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof ConfigError) throw error;
-    const name = config.databaseUrl ? 'Wrong setting DATABASE_URL: the' : 'The embedded';
-    throw new ConfigError(`${name} database cannot be used (${(error as Error).message}).`, { cause: error });
+    throw unusableDatabase(config, error);
   } finally {
     await closePool(db);
   }
+}
+
+/** Makes the error of a database that cannot be used, with the reason. */
+export function unusableDatabase({ databaseUrl }: Config, cause: unknown): ConfigError {
+  const name = databaseUrl ? 'Wrong setting DATABASE_URL: the' : 'The embedded';
+  return new ConfigError(`${name} database cannot be used (${(cause as Error).message}).`, { cause });
 }
 
 /** Requires a key unless the database is embedded. @throws ConfigError */
