@@ -29,6 +29,9 @@ export const isConnectError = (error: object) => connectErrors.has(error);
 /** Connections that the pool must not reuse. */
 const broken = new WeakSet<Client>();
 
+/** The cancellation of the statement of a broken connection. */
+const cancellations = new WeakMap<Client, Promise<unknown>>();
+
 /** Maximum wait of a timed-out statement for its cancel request. */
 const cancelWaitMilliseconds = 1_000;
 
@@ -42,6 +45,7 @@ export async function discardBroken(connection: Client, error: unknown): Promise
   if (timedOut || isSessionEnd(severity)) broken.add(connection);
   if (!timedOut) return;
   const cancelled = cancelStatement(connection).finally(() => connection.end());
+  cancellations.set(connection, cancelled);
   await Promise.race([cancelled, sleep(cancelWaitMilliseconds, undefined, { ref: false })]);
 }
 
@@ -101,6 +105,12 @@ export function serviceDialect(queryMilliseconds: number | undefined): typeof Kn
         connectErrors.add(error as Error);
         throw error;
       }
+    }
+
+    /** Waits for the cancellation: a request for the statement of a closed connection cannot be repeated. */
+    override async destroyRawConnection(connection: Client): Promise<void> {
+      await cancellations.get(connection);
+      await super.destroyRawConnection(connection);
     }
 
     override async query(connection: Client, sqlOrStatement: string | Statement): Promise<unknown> {
