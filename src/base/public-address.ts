@@ -12,11 +12,21 @@ export class PrivateAddressError extends Error {
 /** The only block of IPv6 with public unicast addresses (IANA). */
 const globalUnicast = ipaddr.parseCIDR('2000::/3');
 
-/** Tells whether a valid IP address is public: not loopback, private, link-local, multicast, or an embedded IPv4. */
+/** Public addresses that a cloud uses for its own services, which its machines reach. Other clouds use private ones. */
+const ofClouds = [
+  // The host of a machine at Azure: its agent, DHCP and name server.
+  '168.63.129.16/32',
+  // Service networks of IBM Cloud.
+  '161.26.0.0/16',
+  '166.8.0.0/14',
+].map((block) => ipaddr.IPv4.parseCIDR(block));
+
+/** Tells whether a valid IP address is public: not loopback, private, link-local, multicast, of a cloud, or an embedded IPv4. */
 export function isPublicAddress(address: string): boolean {
   // `process` turns an IPv4-mapped IPv6 address into IPv4.
   const ip = ipaddr.process(address);
-  return ip.range() === 'unicast' && (ip.kind() === 'ipv4' || ip.match(globalUnicast));
+  if (ip.range() !== 'unicast') return false;
+  return ip.kind() === 'ipv4' ? !ofClouds.some((block) => ip.match(block)) : ip.match(globalUnicast);
 }
 
 export function requirePublicHost({ hostname }: URL): void {

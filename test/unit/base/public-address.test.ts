@@ -14,6 +14,12 @@ describe('isPublicAddress', () => {
     '8.8.8.8',
     '172.32.0.1',
     '100.128.0.1',
+    '168.63.129.15',
+    '168.63.129.17',
+    '161.25.255.255',
+    '161.27.0.0',
+    '166.7.255.255',
+    '166.12.0.0',
     '2606:2800:21f:cb07:6820:80da:af6b:8b2c',
   ])('is true for %s', (address) => expect(isPublicAddress(address)).toBe(true));
 
@@ -54,6 +60,19 @@ describe('isPublicAddress', () => {
     ['a private network, within 6to4', '2002:a00:1::1'],
     ['Teredo', '2001:0:4136:e378:8000:63bf:3fff:fdd2'],
     ['reserved', '4000::1'],
+    ['the host of a cloud (Azure)', '168.63.129.16'],
+    ['the host of a cloud (Azure), IPv4-mapped', '::ffff:168.63.129.16'],
+    ['the host of a cloud (Azure), IPv4-mapped', '::ffff:a83f:8110'],
+    ['the host of a cloud (Azure), behind NAT64', '64:ff9b::168.63.129.16'],
+    ['the host of a cloud (Azure), within 6to4', '2002:a83f:8110::1'],
+    ['the host of a cloud (Azure), within Teredo', '2001:0:a83f:8110::1'],
+    ['the host of a cloud (Alibaba)', '100.100.100.200'],
+    ['the host of a cloud (AWS)', 'fd00:ec2::254'],
+    ['the host of a cloud (Oracle)', '192.0.0.192'],
+    ['a service network of a cloud (IBM)', '161.26.0.0'],
+    ['a service network of a cloud (IBM)', '161.26.255.255'],
+    ['a service network of a cloud (IBM)', '166.8.0.0'],
+    ['a service network of a cloud (IBM)', '166.11.255.255'],
   ])('is false for %s: %s', (_what, address) => expect(isPublicAddress(address)).toBe(false));
 });
 
