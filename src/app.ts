@@ -45,6 +45,8 @@ interface AppDependencies {
     rateLimit?: RateLimit;
     /** Default: false. */
     partnerWebhookPrivateAddresses?: boolean;
+    /** Of pings of webhooks; default: direct connections. */
+    outboundProxy?: URL;
   };
   authenticate: Authenticate;
   address: DatabaseAddress;
@@ -134,6 +136,7 @@ export async function createApp(dependencies: AppDependencies): Promise<App> {
     ...partnerWebhookOperations(db, {
       secretBox,
       privateAddresses: config.partnerWebhookPrivateAddresses ?? false,
+      proxy: config.outboundProxy,
     }),
     ...healthOperations(address),
   };

@@ -15,6 +15,7 @@ const readSettings = settingsReader(readableSettings, removedSettings, {
   currency: isActiveCurrency,
   'http-url': (value) => isUrl(value, ['http:', 'https:']),
   'postgres-url': isPostgresUrl,
+  'proxy-url': isProxyUrl,
   'secrets-keys': isSecretsKeyList,
 });
 
@@ -83,6 +84,7 @@ export function loadConfig(env: NodeJS.ProcessEnv) {
     webhookPrivateAddresses: (values.PRIVATE_ADDRESSES ?? values.WEBHOOK_PRIVATE_ADDRESSES) === 'on',
     partnerWebhookPrivateAddresses: values.PRIVATE_ADDRESSES === 'on',
     sourcePrivateAddresses: (values.PRIVATE_ADDRESSES ?? values.SOURCE_PRIVATE_ADDRESSES) === 'on',
+    outboundProxy: values.OUTBOUND_PROXY === undefined ? undefined : new URL(values.OUTBOUND_PROXY),
     partnerStaleDays: values.PARTNER_STALE_DAYS,
     retention: {
       rowIssueDays: values.ROW_ISSUE_RETENTION_DAYS,
@@ -113,4 +115,16 @@ function s3Config(values: Values, bucket: string, env: NodeJS.ProcessEnv) {
 
 function isUrl(value: string, protocols: string[]): boolean {
   return URL.canParse(value) && protocols.includes(new URL(value).protocol);
+}
+
+/** Returns whether the value is the address of a proxy: without path, and with credentials that can be decoded. */
+function isProxyUrl(value: string): boolean {
+  if (!isUrl(value, ['http:', 'https:'])) return false;
+  const { pathname, search, hash, username, password } = new URL(value);
+  if (pathname !== '/' || search || hash) return false;
+  try {
+    return Boolean(decodeURIComponent(`${username}:${password}`));
+  } catch {
+    return false;
+  }
 }

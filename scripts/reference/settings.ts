@@ -46,6 +46,7 @@ const forms: Record<string, string> = {
   currency: 'ISO 4217 code',
   'http-url': 'URL',
   'postgres-url': 'PostgreSQL address',
+  'proxy-url': 'URL',
   'secrets-keys': '32 bytes in Base64, or a list',
 };
 

@@ -4,7 +4,7 @@ import { hideKeys } from './key-format';
 export type Log = Logger;
 
 /** Headers with a secret, which are replaced by `censor` if logged by mistake. */
-const secretHeaders = ['x-api-key', 'authorization', 'cookie'];
+const secretHeaders = ['x-api-key', 'authorization', 'proxy-authorization', 'cookie'];
 const censor = '[redacted]';
 
 /**

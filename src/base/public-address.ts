@@ -29,9 +29,16 @@ export function isPublicAddress(address: string): boolean {
   return ip.kind() === 'ipv4' ? !ofClouds.some((block) => ip.match(block)) : ip.match(globalUnicast);
 }
 
-export function requirePublicHost({ hostname }: URL): void {
+/** Returns the host of a URL if it is an IP address, without brackets. */
+export function literalAddress({ hostname }: URL): string | undefined {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  if (isIP(host) && !isPublicAddress(host)) throw new PrivateAddressError(host);
+  return isIP(host) ? host : undefined;
+}
+
+/** Checks a host that is an IP address; a name is checked by `lookUpPublic`. @throws PrivateAddressError */
+export function requirePublicHost(url: URL): void {
+  const address = literalAddress(url);
+  if (address !== undefined && !isPublicAddress(address)) throw new PrivateAddressError(address);
 }
 
 /**

@@ -203,6 +203,15 @@ const behavior = {
       'With `on`, webhooks may go to private addresses (webhooks of the operator also without TLS), and feeds may be fetched from them: for closed networks.',
     page: 'how-to/fetch-feeds.md',
   },
+  OUTBOUND_PROXY: {
+    ...text,
+    format: 'proxy-url',
+    unset: 'direct connections',
+    description:
+      'HTTP proxy through which webhooks are sent and feeds are fetched; it must refuse private addresses. PostgreSQL and S3 are always reached directly.',
+    expected: 'it must be an address such as http://user:password@proxy.example.org:3128, with http or https',
+    page: 'how-to/deploy.md#what-must-be-reachable',
+  },
   PARTNER_STALE_DAYS: {
     ...integer(1, 36_500),
     unset: 'only `stale_after_days` of sources counts',

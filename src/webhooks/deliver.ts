@@ -2,6 +2,7 @@ import { isDatabaseUnavailable, type Database } from '../base/db/database';
 import type { EventBody } from '../base/db/outbox';
 import type { Log } from '../base/log';
 import { stringifyJson } from '../base/exact-json';
+import { OutboundProxyError } from '../base/outbound';
 import type { SecretBox } from '../base/secret-box';
 import {
   endDelivery,
@@ -40,6 +41,8 @@ export interface DeliveryContext {
   privateAddresses: boolean;
   /** Allows private addresses to webhooks of partners. */
   partnerPrivateAddresses: boolean;
+  /** Absent: direct connections. */
+  proxy?: URL;
   signal?: AbortSignal;
   /** Counts outcomes of deliveries, and failed attempts. */
   observe?: (outcome: DeliveryOutcome | 'failed', count: number) => void;
@@ -85,8 +88,9 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
   const isNamed = delivery.webhook_name !== null;
   const privateAddresses = isNamed ? context.partnerPrivateAddresses : context.privateAddresses;
   const startedAt = performance.now();
-  const { isAccepted, failure, result } = await resultOf(
-    () => send(delivery.url, secrets, { id: messageId, body }, { privateAddresses, signal }),
+  const options = { privateAddresses, proxy: context.proxy, signal };
+  const { isAccepted, failure, result, isServiceFault } = await resultOf(
+    () => send(delivery.url, secrets, { id: messageId, body }, options),
     isNamed,
   );
   const ms = Math.round(performance.now() - startedAt);
@@ -100,6 +104,7 @@ export async function deliver(delivery: ClaimedDelivery, context: DeliveryContex
   if (signal?.aborted) return releaseDelivery(db, delivery);
   log.warn({ ...line, ms, failure }, 'webhook failed');
   observe?.('failed', 1);
+  if (isServiceFault) return retryLater(delivery, result, context);
   await recordFailure(db, endpointId, delivery.url, result);
   if (result === 'HTTP 410' && (await disableIfGone(db, endpointId, delivery.url))) {
     log.warn({ endpoint_id: endpointId }, 'webhook endpoint disabled: it responded with 410');
@@ -157,6 +162,8 @@ interface AttemptResult {
   failure: string;
   /** What the API shows. */
   result: string;
+  /** The outbound proxy cannot be used: not a failure of the endpoint. */
+  isServiceFault: boolean;
 }
 
 /**
@@ -167,10 +174,11 @@ async function resultOf(sending: () => Promise<number>, isNamed: boolean): Promi
   try {
     const status = await sending();
     const result = `HTTP ${status}`;
-    return { isAccepted: status >= 200 && status < 300, failure: result, result };
+    return { isAccepted: status >= 200 && status < 300, failure: result, result, isServiceFault: false };
   } catch (error) {
     const { name, code, message } = error as NodeJS.ErrnoException;
     const failure = message || (code ?? name);
-    return { isAccepted: false, failure, result: isNamed ? 'no response' : failure };
+    const isServiceFault = error instanceof OutboundProxyError && error.refusal === undefined;
+    return { isAccepted: false, failure, result: isNamed ? 'no response' : failure, isServiceFault };
   }
 }

@@ -31,12 +31,14 @@ interface PartnerWebhookOptions {
   /** Absent: partners can have no webhooks. */
   secretBox: SecretBox | undefined;
   privateAddresses: boolean;
+  /** Of pings; absent: direct connections. */
+  proxy?: URL;
 }
 
 /** The operations by which partners manage their webhooks. */
 export function partnerWebhookOperations(
   db: Database,
-  { secretBox, privateAddresses }: PartnerWebhookOptions,
+  { secretBox, privateAddresses, proxy }: PartnerWebhookOptions,
 ): OperationsOf<
   'getWebhook' | 'replaceWebhook' | 'deleteWebhook' | 'pingWebhook' | 'pauseWebhook' | 'replayWebhook'
 > {
@@ -101,7 +103,7 @@ export function partnerWebhookOperations(
       async handle({ path, caller, log, reply }) {
         const webhook = await getWebhook(db, path, caller.partnerName);
         const status = await pings.run(holderOf(caller, path.partner_name), () =>
-          pingEndpoint(webhook, { log, secretBox, privateAddresses }),
+          pingEndpoint(webhook, { log, secretBox, privateAddresses, proxy }),
         );
         return reply(200, { http_status: status });
       },

@@ -17,7 +17,7 @@ export const pingLimits = { concurrentPings: 20, concurrentPingsOfPartner: 2 };
  */
 export async function pingEndpoint(
   endpoint: EndpointRow,
-  { log, secretBox, privateAddresses }: Pick<DeliveryContext, 'log' | 'secretBox' | 'privateAddresses'>,
+  { log, secretBox, ...route }: Pick<DeliveryContext, 'log' | 'secretBox' | 'privateAddresses' | 'proxy'>,
 ): Promise<number | null> {
   const secrets = openSecretsOf(endpoint, secretBox);
   if (!secrets)
@@ -30,7 +30,7 @@ export async function pingEndpoint(
   const line = { endpoint_id: endpoint.webhook_endpoint_id, webhook_id: message.id, event: 'webhook.ping' };
   try {
     const milliseconds = webhookLimits.pingMilliseconds;
-    const status = await send(endpoint.url, secrets, message, { privateAddresses, milliseconds });
+    const status = await send(endpoint.url, secrets, message, { ...route, milliseconds });
     log.info({ ...line, status }, 'webhook pinged');
     return status;
   } catch (error) {

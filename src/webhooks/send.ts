@@ -1,7 +1,6 @@
-import http from 'node:http';
-import https from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { Webhook } from 'standardwebhooks';
-import { lookUpPublic, requirePublicHost } from '../base/public-address';
+import { requestOutbound, type OutboundRoute } from '../base/outbound';
 
 /** Limits of an attempt to deliver an event. */
 export const webhookLimits = {
@@ -21,9 +20,8 @@ interface Message {
   body: string;
 }
 
-export interface SendOptions {
-  /** Allows private addresses, and HTTP without TLS. */
-  privateAddresses: boolean;
+/** The route that allows private addresses also allows HTTP without TLS. */
+export interface SendOptions extends OutboundRoute {
   /** Default: `webhookLimits.requestMilliseconds`. */
   milliseconds?: number;
   signal?: AbortSignal;
@@ -33,59 +31,35 @@ export interface SendOptions {
  * Posts a message to a URL, signed by the rules of Standard Webhooks. Follows no redirects, and ends at the timeout.
  * @param secrets - `whsec_` and Base64 each; each signs the message
  * @returns the status
- * @throws PrivateAddressError, an error of the network, a timeout
+ * @throws PrivateAddressError, OutboundProxyError, an error of the network, a timeout; the reason of the signal
  */
-export function send(
+export async function send(
   address: string,
   secrets: string[],
   { id, body }: Message,
-  { privateAddresses, milliseconds = webhookLimits.requestMilliseconds, signal }: SendOptions,
+  { milliseconds = webhookLimits.requestMilliseconds, signal, ...route }: SendOptions,
 ): Promise<number> {
   const url = new URL(address);
+  if (url.protocol !== 'https:' && !route.privateAddresses) throw new Error('the address has no TLS');
   const now = new Date();
-  return new Promise((resolve, reject) => {
-    if (!privateAddresses) requirePublicHost(url);
-    const { request } = url.protocol === 'http:' && privateAddresses ? http : https;
-    const sending = request(
-      url,
-      {
-        method: 'POST',
-        // A new connection: its address is the checked one.
-        agent: false,
-        ...(!privateAddresses && { lookup: lookUpPublic }),
-        signal,
-        headers: {
-          'content-type': 'application/json',
-          'content-length': Buffer.byteLength(body),
-          'user-agent': 'Partner-Catalog-Webhooks/1.0',
-          'webhook-id': id,
-          'webhook-timestamp': Math.floor(now.getTime() / 1000),
-          'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, now, body)).join(' '),
-        },
-      },
-      (response) => {
-        resolve(response.statusCode!);
-        discardBody(response);
-      },
-    );
-    const timer = setTimeout(() => {
-      const timeout = new Error(`no response within ${milliseconds / 1000} s`);
-      reject(timeout);
-      sending.destroy(timeout);
-    }, milliseconds);
-    sending.on('error', reject);
-    // The only event after `101 Switching Protocols`.
-    sending.on('close', () => {
-      clearTimeout(timer);
-      reject(new Error('the connection was closed without a response'));
-    });
-    sending.end(body);
-  });
+  const headers = {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+    'user-agent': 'Partner-Catalog-Webhooks/1.0',
+    'webhook-id': id,
+    'webhook-timestamp': Math.floor(now.getTime() / 1000),
+    'webhook-signature': secrets.map((secret) => new Webhook(secret).sign(id, now, body)).join(' '),
+  };
+  const response = await requestOutbound(url, { method: 'POST', headers, body, milliseconds, signal }, route);
+  discardBody(response, milliseconds);
+  return response.statusCode!;
 }
 
-/** Reads a short body to its end, so that the receiver sees no broken connection; cuts a long one. */
-function discardBody(response: http.IncomingMessage): void {
+/** Reads a short body to its end, so that the receiver sees no broken connection; cuts a long or slow one. */
+function discardBody(response: IncomingMessage, milliseconds: number): void {
   let bytes = 0;
+  const timer = setTimeout(() => response.destroy(), milliseconds);
+  response.on('close', () => clearTimeout(timer));
   response.on('error', () => undefined);
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length;

@@ -12,6 +12,7 @@ export function startWebhookWorker(
     secretBox,
     privateAddresses,
     partnerPrivateAddresses,
+    proxy,
     shutdownSeconds,
     pollMilliseconds = 500,
     observe,
@@ -31,7 +32,8 @@ export function startWebhookWorker(
     },
     execute(delivery, signal) {
       const leave = slots.take(delivery.webhook_endpoint_id);
-      const context = { db, log, observe, secretBox, privateAddresses, partnerPrivateAddresses, signal };
+      const addresses = { privateAddresses, partnerPrivateAddresses, proxy };
+      const context = { db, log, observe, secretBox, ...addresses, signal };
       return deliver(delivery, context).finally(leave);
     },
     onClaimError: (error) => log.warn({ err: error }, 'failed to claim webhook deliveries'),

@@ -90,6 +90,8 @@ export async function startTestService(
     webhooks?: 'to any address' | 'to public addresses';
     /** Allows private addresses to webhooks of partners; default: with `webhooks`, by it. */
     partnerWebhookPrivateAddresses?: boolean;
+    /** Proxy of webhooks, pings and source fetches; absent: none. */
+    outboundProxy?: URL;
   } = {},
 ): Promise<TestService> {
   const { address: directAddress, db: ownDb } = await createTestDatabase();
@@ -125,6 +127,7 @@ export async function startTestService(
       rateLimit: options.rateLimit,
       concurrentUploads: options.concurrentUploads ?? 100,
       partnerWebhookPrivateAddresses,
+      outboundProxy: options.outboundProxy,
     },
     authenticate: authenticateAny([testKey, otherKey], db),
     address,
@@ -142,7 +145,8 @@ export async function startTestService(
   if (options.sources) {
     const { privateAddresses, ...times } = options.sources;
     const uploadBytesMax = options.uploadBytesMax ?? 64 * 1024 * 1024;
-    const fetching = { db, objectStore, log, uploadBytesMax, secretBox, privateAddresses };
+    const addresses = { privateAddresses, proxy: options.outboundProxy };
+    const fetching = { db, objectStore, log, uploadBytesMax, secretBox, ...addresses };
     const worker = startSourceWorker(fetching, { shutdownSeconds: 0, pollMilliseconds, ...times });
     afterFile(() => worker.stop());
   }
@@ -151,6 +155,7 @@ export async function startTestService(
     const worker = startWebhookWorker(db, {
       ...{ log, secretBox, privateAddresses, shutdownSeconds: 30, pollMilliseconds },
       partnerPrivateAddresses: partnerWebhookPrivateAddresses,
+      proxy: options.outboundProxy,
     });
     const stopHousekeeping = startWebhookHousekeeping({ db, log }, pollMilliseconds);
     afterFile(async () => {

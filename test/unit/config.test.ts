@@ -59,6 +59,7 @@ describe('loadConfig', () => {
       servicePages: true,
       partnerWebhookPrivateAddresses: false,
       sourcePrivateAddresses: false,
+      outboundProxy: undefined,
       logLevel: 'info',
       metrics: undefined,
     });
@@ -164,6 +165,16 @@ describe('loadConfig', () => {
         'PRIVATE_ADDRESSES, off, beside a setting that it replaces',
         { PRIVATE_ADDRESSES: 'off', WEBHOOK_PRIVATE_ADDRESSES: 'on', SOURCE_PRIVATE_ADDRESSES: 'on' },
         { webhookPrivateAddresses: false, sourcePrivateAddresses: false },
+      ],
+      [
+        'OUTBOUND_PROXY',
+        { OUTBOUND_PROXY: 'http://user:p%40ss@proxy.example.org:3128' },
+        { outboundProxy: new URL('http://user:p%40ss@proxy.example.org:3128') },
+      ],
+      [
+        'OUTBOUND_PROXY over TLS',
+        { OUTBOUND_PROXY: 'https://proxy.example.org' },
+        { outboundProxy: new URL('https://proxy.example.org') },
       ],
       [
         'SOURCE_PRIVATE_ADDRESSES, which allows webhooks nothing',
@@ -286,6 +297,12 @@ describe('loadConfig', () => {
       ['MIGRATE_ON_START', 'no'],
       ['QUEUE_WORKER', 'no'],
       ['PRIVATE_ADDRESSES', 'yes'],
+      ['OUTBOUND_PROXY', 'proxy.example.org:3128'],
+      ['OUTBOUND_PROXY', 'socks5://proxy.example.org'],
+      ['OUTBOUND_PROXY', 'http://'],
+      ['OUTBOUND_PROXY', 'http://proxy.example.org/path'],
+      ['OUTBOUND_PROXY', 'http://proxy.example.org?a=b'],
+      ['OUTBOUND_PROXY', 'http://user:100%25%@proxy.example.org'],
       ['WEBHOOK_PRIVATE_ADDRESSES', 'yes'],
       ['SERVICE_PAGES', 'no'],
       ['SERVICE_PAGES', 'OFF'],

@@ -38,6 +38,8 @@ export type AttemptOutcome = 'completed' | 'unchanged' | 'failed';
 export interface FetchContext extends ReceiveContext {
   secretBox: SecretBox | undefined;
   privateAddresses: boolean;
+  /** Absent: direct connections. */
+  proxy?: URL;
   /** Whether another partner waits for a slot: then a slow transfer is aborted. Default: never. */
   othersWait?: () => boolean;
   observe?: (outcome: AttemptOutcome) => void;
@@ -108,9 +110,10 @@ function describeFailure(error: unknown) {
   const known = error instanceof FetchFailure ? error : refusalOf(error);
   const serviceFault = new FetchFailure('unavailable', 'The service could not store the file.', {
     isTransient: true,
+    isServiceFault: true,
   });
-  const { message, isTransient, httpStatus, retryAfterSeconds } = known ?? serviceFault;
-  return { message, isTransient, httpStatus, retryAfterSeconds, isServiceFault: !known };
+  const { message, isTransient, httpStatus, retryAfterSeconds, isServiceFault } = known ?? serviceFault;
+  return { message, isTransient, httpStatus, retryAfterSeconds, isServiceFault };
 }
 
 /** Returns the failure if the checks of an upload refuse the file. */
@@ -131,9 +134,9 @@ async function attempt(
   const loading = await loadingOf(claim, context);
   const known = await knownValidators(claim, loading, context);
   const secretHeaders = headersOf(claim, openSecrets(context.secretBox, originOf(definition), sealed));
-  const { privateAddresses, othersWait } = context;
+  const { privateAddresses, proxy, othersWait } = context;
   const request = { url: definition.url, secretHeaders };
-  const file = await openSourceFile(request, known, { privateAddresses, signal, othersWait });
+  const file = await openSourceFile(request, known, { privateAddresses, proxy, signal, othersWait });
   if (!('content' in file)) {
     const outcome: FetchOutcome = { status: 'unchanged', feedId: lastFeedId!, httpStatus: file.httpStatus };
     await inTransaction(context.db, 'request', (trx) => end(trx, claim, outcome));

@@ -1,6 +1,11 @@
-import http, { type IncomingMessage } from 'node:http';
-import https from 'node:https';
-import { lookUpPublic, PrivateAddressError, requirePublicHost } from '../../base/public-address';
+import type { IncomingMessage } from 'node:http';
+import {
+  OutboundProxyError,
+  requestOutbound,
+  ResponseTimeoutError,
+  type OutboundRoute,
+} from '../../base/outbound';
+import { PrivateAddressError } from '../../base/public-address';
 import { FetchFailure } from './fetch-failure';
 
 /** Limits of a request to the server of a source. */
@@ -19,8 +24,7 @@ export interface UrlRequest {
   headers: Record<string, string>;
 }
 
-export interface OpenUrlOptions {
-  privateAddresses: boolean;
+export interface OpenUrlOptions extends OutboundRoute {
   signal: AbortSignal;
 }
 
@@ -82,38 +86,23 @@ const redirectFailure = ({ statusCode }: IncomingMessage, code: string, sentence
   new FetchFailure(code, sentence, { httpStatus: statusCode });
 
 /** @throws FetchFailure; the reason of the signal */
-function get(
+async function get(
   url: URL,
-  headers: Record<string, string>,
-  { privateAddresses, signal }: OpenUrlOptions,
+  given: Record<string, string>,
+  { signal, ...route }: OpenUrlOptions,
 ): Promise<IncomingMessage> {
-  return new Promise<IncomingMessage>((resolve, reject) => {
-    if (!privateAddresses) requirePublicHost(url);
-    const { request } = url.protocol === 'http:' ? http : https;
-    const sending = request(
-      url,
-      {
-        // A new connection: its address is the checked one.
-        agent: false,
-        ...(!privateAddresses && { lookup: lookUpPublic }),
-        signal,
-        headers: { 'user-agent': 'Partner-Catalog-Sources/1.0', 'accept-encoding': 'gzip', ...headers },
-      },
-      resolve,
-    );
-    const timer = setTimeout(() => sending.destroy(timeout()), openUrlLimits.idleMilliseconds);
-    sending.on('response', () => clearTimeout(timer));
-    sending.on('error', reject);
-    // The only event after `101 Switching Protocols`.
-    sending.on('close', () => {
-      clearTimeout(timer);
-      reject(new Error('the connection was closed without a response'));
-    });
-    sending.end();
-  }).catch((error: unknown) => {
+  const headers = {
+    'user-agent': 'Partner-Catalog-Sources/1.0',
+    'accept-encoding': 'gzip',
+    ...given,
+  };
+  const milliseconds = openUrlLimits.idleMilliseconds;
+  try {
+    return await requestOutbound(url, { headers, milliseconds, signal }, route);
+  } catch (error) {
     signal.throwIfAborted();
     throw connectionFailure(error);
-  });
+  }
 }
 
 const timeout = () =>
@@ -123,9 +112,27 @@ const timeout = () =>
     { isTransient: true },
   );
 
+/** A proxy that cannot be used is a fault of the service; one that opens no connection to the host is like an unreachable host. */
+function proxyFailure(cause: OutboundProxyError): FetchFailure {
+  const { refusal } = cause;
+  if (refusal === undefined)
+    return new FetchFailure('unavailable', 'The outbound proxy of the service could not be used.', {
+      isTransient: true,
+      isServiceFault: true,
+      cause,
+    });
+  const isTransient = refusal >= 500;
+  const sentence = isTransient
+    ? 'The outbound proxy of the service could not connect to the host.'
+    : 'The outbound proxy of the service refuses the host or its port. Ask the operator to allow it.';
+  return new FetchFailure('connection', sentence, { detail: `proxy ${refusal}`, isTransient });
+}
+
 /** Describes an error of the network, without the requested address. */
 export function connectionFailure(error: unknown): FetchFailure {
   if (error instanceof FetchFailure) return error;
+  if (error instanceof ResponseTimeoutError) return timeout();
+  if (error instanceof OutboundProxyError) return proxyFailure(error);
   if (error instanceof PrivateAddressError) {
     return new FetchFailure(
       'private_address',

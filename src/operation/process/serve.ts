@@ -144,6 +144,7 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
       secretBox: secretBoxOf(config),
       privateAddresses: config.webhookPrivateAddresses,
       partnerPrivateAddresses: config.partnerWebhookPrivateAddresses,
+      proxy: config.outboundProxy,
       shutdownSeconds,
       observe: metrics?.observeDeliveries,
     });
@@ -163,6 +164,7 @@ function startRuns(role: Role, prepared: Prepared): { worker: RunWorker; stopWor
         uploadBytesMax: config.uploadBytesMax,
         secretBox: secretBoxOf(config),
         privateAddresses: config.sourcePrivateAddresses,
+        proxy: config.outboundProxy,
         observe: metrics?.observeFetch,
       },
       { shutdownSeconds, partnerStaleDays: config.partnerStaleDays },

@@ -113,6 +113,11 @@ describe('a wrong setting stops the start with one line that names it, and leave
       },
     ],
     ['DATA_DIR', 'where nothing can be created', () => ({ DATA_DIR: '/proc/data' })],
+    [
+      'OUTBOUND_PROXY',
+      'that is no address of a proxy',
+      () => ({ OUTBOUND_PROXY: 'socks5://user:secret@proxy.example.org:1080' }),
+    ],
     ['API_PROCESSES', 'that has been removed', () => ({ API_PROCESSES: '1' })],
   ])('%s %s', async (name, _what, env) => {
     const service = spawnService({ env: await env() });
