@@ -1,4 +1,4 @@
--- Made from migrations/ (69f073a786f088fd) by "make generate". Do not edit.
+-- Made from migrations/ (3b5e67de06fe528f) by "make generate". Do not edit.
 
 create table api_keys (
   api_key_id bigint not null generated always as identity,
@@ -96,6 +96,12 @@ create table manual_changes (
   manual_change_id bigint not null generated always as identity,
   partner_id bigint not null,
   constraint manual_changes_pkey PRIMARY KEY (partner_id, manual_change_id)
+);
+
+create table omitted_feed_numbers (
+  first_id bigint not null,
+  last_id bigint not null,
+  constraint omitted_feed_numbers_pkey PRIMARY KEY (first_id)
 );
 
 create table order_items (

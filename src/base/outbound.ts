@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import http, { type ClientRequest, type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
+import { checkServerIdentity, TLSSocket, type PeerCertificate } from 'node:tls';
 import { HttpProxyAgent } from 'http-proxy-agent';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 import { literalAddress, lookUpPublic, PrivateAddressError, requirePublicHost } from './public-address';
@@ -46,8 +46,8 @@ export class OutboundProxyError extends Error {
 }
 
 /**
- * Sends a request on a new connection, and follows no redirects. Unless private addresses are allowed, a direct connection goes to a checked
- * address; for a proxy, which resolves names, only an address in the URL is checked, and `localhost`.
+ * Sends a request on a new connection, and follows no redirects. Unless private addresses are allowed, a direct connection goes to a
+ * checked address; for a proxy, which resolves names, only an address in the URL is checked, and `localhost`.
  * @returns the response, whose body the caller must read or destroy
  * @throws PrivateAddressError, ResponseTimeoutError, OutboundProxyError, an error of the network; the reason of the signal
  */
@@ -90,14 +90,26 @@ function connectionOf(
   url: URL,
   { privateAddresses, proxy }: OutboundRoute,
   signal: AbortSignal,
-): Pick<https.RequestOptions, 'agent' | 'lookup'> {
+): Pick<https.RequestOptions, 'agent' | 'lookup' | 'path' | 'checkServerIdentity'> {
   if (!privateAddresses) requirePublicHost(url);
   // A new connection each time: its address is the checked one.
   if (!proxy) return { agent: false, ...(!privateAddresses && { lookup: lookUpPublic }) };
   if (!privateAddresses && isLoopbackName(url.hostname)) throw new PrivateAddressError(url.hostname);
-  const Agent = url.protocol === 'http:' ? ForwardingAgent : TunnelingAgent;
-  const servername = literalAddress(proxy) === undefined ? proxy.hostname : undefined;
-  return { agent: new Agent(proxy, { signal, servername }) };
+  const options = { signal, servername: literalAddress(proxy) === undefined ? proxy.hostname : undefined };
+  if (url.protocol === 'http:') {
+    // The agent would take the host of a path such as `//host/` for that of the URL.
+    const path = `${url.origin}${url.pathname}${url.search}`;
+    return { agent: new ForwardingAgent(proxy, options), path };
+  }
+  const address = literalAddress(url);
+  return {
+    agent: new TunnelingAgent(proxy, options),
+    // The agent does not tell TLS the address.
+    ...(address !== undefined && {
+      checkServerIdentity: (_host: string, certificate: PeerCertificate) =>
+        checkServerIdentity(address, certificate),
+    }),
+  };
 }
 
 /** Names that are loopback everywhere (RFC 6761): the proxy would connect to its own machine. */

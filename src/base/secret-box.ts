@@ -38,7 +38,10 @@ export class SecretBox {
     return this.openWith(sealed, context)?.text;
   }
 
-  /** Encrypts what `seal` returned with the first key. @returns 'current' if it is that already; undefined if no key or another context fits */
+  /**
+   * Encrypts what `seal` returned with the first key.
+   * @returns 'current' if it is that already; undefined if no key or another context fits
+   */
   sealAgain(sealed: Buffer, context: string): Buffer | 'current' | undefined {
     const opened = this.openWith(sealed, context);
     if (!opened) return undefined;
@@ -69,8 +72,8 @@ export interface SealedSecret {
   owner: string;
   sealed: Buffer;
   context: string;
-  /** Replaces it unless it has changed meanwhile. */
-  replace: (sealed: Buffer) => Promise<unknown>;
+  /** Replaces it unless it has changed meanwhile. @returns 0 if it has */
+  replace: (sealed: Buffer) => Promise<number>;
 }
 
 /** Returns the box. @throws validation_error when the service has no key for secrets */

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, realpath, rename, writeFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Log } from '../log';
@@ -203,27 +205,29 @@ const logFolder = 'log';
 
 /** @returns a function that returns the lines that a server has logged since then */
 async function watchLogs(cluster: string): Promise<() => Promise<string[]>> {
-  const before = await readLogs(cluster);
+  const before = await sizesOfLogs(cluster);
   return async () => {
-    const after = await readLogs(cluster);
-    return [...after].flatMap(([name, bytes]) => {
-      const known = before.get(name)?.length ?? 0;
+    const lines: string[] = [];
+    for (const [file, size] of await sizesOfLogs(cluster)) {
+      const known = before.get(file) ?? 0;
+      if (size === known) continue;
       // A file of last week is overwritten.
-      const added = bytes.length < known ? bytes : bytes.subarray(known);
-      return added.toString().split('\n').filter(Boolean);
-    });
+      const added = createReadStream(file, { start: size < known ? 0 : known, end: size });
+      lines.push(...(await text(added)).split('\n').filter(Boolean));
+    }
+    return lines;
   };
 }
 
-async function readLogs(cluster: string): Promise<Map<string, Buffer>> {
+/** Returns the files of logs, which the server's account creates, and their sizes in bytes. */
+async function sizesOfLogs(cluster: string): Promise<Map<string, number>> {
   const logged = await readdir(join(cluster, logFolder)).catch(() => []);
-  const names = [startLog, ...logged.map((name) => join(logFolder, name))];
-  // The server's account creates them.
-  const read = async (name: string): Promise<[string, Buffer]> => [
-    name,
-    await readFile(join(cluster, name)).catch(() => Buffer.alloc(0)),
+  const files = [startLog, ...logged.map((name) => join(logFolder, name))].map((name) => join(cluster, name));
+  const sizeOf = async (file: string): Promise<[string, number]> => [
+    file,
+    (await stat(file).catch(() => undefined))?.size ?? 0,
   ];
-  return new Map(await Promise.all(names.map(read)));
+  return new Map(await Promise.all(files.map(sizeOf)));
 }
 
 /** The lines that say why a server did not start: the errors, with their details and hints, or the last lines. */

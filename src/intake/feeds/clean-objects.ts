@@ -2,7 +2,7 @@ import type { Database } from '../../base/db/database';
 import { parseId } from '../../base/ids';
 import { feedIdOfKey, isStagingKey, keyPrefixes } from '../../base/storage/object-key';
 import type { ListedObject, ObjectStore } from '../../base/storage/object-store';
-import { findNamedKeys, lastFeedId } from './feeds.repository';
+import { findNamedKeys, lastFeedId, listOmittedNumbers } from './feeds.repository';
 
 /** S3's maximum of listed keys per request. */
 const objectsPerLookUp = 1_000;
@@ -30,7 +30,8 @@ interface CleaningOptions {
  * Removes objects of interrupted uploads: without a feed row, without a final key, or not completed. Safe to call during
  * uploads, and again.
  *
- * Keeps objects whose feed number this database has never assigned: with a wrong setting, they belong to another service.
+ * Keeps objects whose feed number this database has never assigned: with a wrong setting, they belong to another service, and after a
+ * restore to feeds that were lost.
  * @throws StorageError
  */
 export async function cleanObjects(
@@ -39,10 +40,12 @@ export async function cleanObjects(
   options: CleaningOptions,
 ): Promise<CleaningResult> {
   const result: CleaningResult = { seen: 0, removed: 0, young: 0, foreign: 0, unfinishedRemoved: 0 };
-  const lastNumber = await lastFeedId(db);
+  const [lastNumber, omitted] = [await lastFeedId(db), await listOmittedNumbers(db)];
+  const isAssigned = (feed: number) =>
+    feed <= lastNumber && !omitted.some(({ first, last }) => feed >= first && feed <= last);
   for (const prefix of keyPrefixes) {
     for await (const batch of inBatches(objectStore.list(prefix), objectsPerLookUp)) {
-      const own = batch.filter(({ key }) => isOwnKey(key, lastNumber));
+      const own = batch.filter(({ key }) => isOwnKey(key, isAssigned));
       result.seen += own.length;
       result.foreign += batch.length - own.length;
       await removeUnnamed(db, objectStore, own, options, result);
@@ -57,11 +60,11 @@ export async function cleanObjects(
   return result;
 }
 
-function isOwnKey(key: string, lastNumber: number): boolean {
+function isOwnKey(key: string, isAssigned: (feed: number) => boolean): boolean {
   const feedId = feedIdOfKey(key);
   if (feedId === undefined) return isStagingKey(key);
   const number = parseId('FD', feedId);
-  return number !== undefined && number <= lastNumber;
+  return number !== undefined && isAssigned(number);
 }
 
 async function removeUnnamed(

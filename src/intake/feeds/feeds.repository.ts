@@ -146,6 +146,11 @@ export async function lastFeedId(db: Database): Promise<number> {
   return row!.last;
 }
 
+/** Lists the ranges of feed numbers that a restore has left out: this database has never assigned them. */
+export function listOmittedNumbers(db: Database): Promise<{ first: number; last: number }[]> {
+  return queryRows(db, sql`select first_id as first, last_id as last from omitted_feed_numbers`);
+}
+
 /** Selects the keys that a feed row names, and whose objects are not to be deleted. */
 export async function findNamedKeys(db: Database, bucket: string, keys: string[]): Promise<Set<string>> {
   const statement = sql`

@@ -39,6 +39,7 @@ async function backUpDataFolder(to: string, config: Config): Promise<void> {
     );
   }
   await requireNewFolder(to, config.dataDir);
+  await requireNoLinks(config.dataDir);
   const { address, release } = await reachDatabase(config, interrupted);
   const unfinished = await createUnfinished(to);
   try {
@@ -67,6 +68,16 @@ async function requireNewFolder(to: string, dataDir: string): Promise<void> {
     throw new Error(`TO must be outside of DATA_DIR: ${to}.`);
   }
   if (existsSync(to) && (await readdir(to)).length > 0) throw new Error(`TO is not empty: ${to}.`);
+}
+
+/** Requires that no data are behind a link, except the database: a copy would lack them. */
+async function requireNoLinks(dataDir: string): Promise<void> {
+  const entries = await readdir(dataDir, { withFileTypes: true }).catch(() => []);
+  const link = entries.find((entry) => entry.isSymbolicLink() && entry.name !== parts.cluster);
+  if (!link) return;
+  throw new Error(
+    `${join(dataDir, link.name)} is a link, which is not copied: mount the other folder there instead, or copy it by other means.`,
+  );
 }
 
 async function createUnfinished(to: string): Promise<string> {

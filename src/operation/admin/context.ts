@@ -27,7 +27,7 @@ export async function withDatabase(
     await work({ config, db });
   };
   try {
-    await unlessInterrupted(execute());
+    await unlessInterrupted(execute);
   } finally {
     await closePool(db);
     await release();

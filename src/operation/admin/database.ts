@@ -8,7 +8,8 @@ import { sql } from '../../base/db/sql';
 import { formatId } from '../../base/ids';
 import { openObjectStore } from '../../base/storage/open-store';
 import { adoptCommand, renewIdentity } from '../retention/bucket-owner';
-import { readDatabaseUrl } from '../../base/database-url';
+import { UsageError } from '../../base/command-line';
+import { isPostgresUrl, readDatabaseUrl } from '../../base/database-url';
 import { reachDatabase } from '../process/reach-database';
 import { marginArgument } from './arguments';
 import { withDatabase, type AdminContext } from './context';
@@ -30,8 +31,8 @@ export function addDatabase(program: Command): void {
   database
     .command('after-restore')
     .description(
-      'prepare a database that was restored by other means than `restore`: moves all numbers on, so that none is assigned twice, makes it ' +
-        'another database than the original, and collects statistics',
+      'prepare a database that was restored by other means than `restore`: moves all numbers on, so that none is assigned twice, ' +
+        'makes it another database than the original, and collects statistics',
     )
     .option(
       '--margin <N>',
@@ -55,18 +56,22 @@ async function afterRestore({ db, config }: AdminContext, margin: number): Promi
 /** Copies a database into the configured one, which the caller must own as a superuser. */
 async function copy(from: string): Promise<void> {
   const config = loadConfig(process.env);
+  if (!isPostgresUrl(from))
+    throw new UsageError(
+      'Wrong argument FROM: it must be an address such as postgresql://user@host/database.',
+    );
   const connectionString = readDatabaseUrl('Wrong argument FROM', from, process.env);
   const { address, release } = await reachDatabase(config, interrupted);
   try {
     // Migrates the target.
     await withDatabase(() => Promise.resolve(), config);
-    const source = await unlessInterrupted(connect({ connectionString }));
-    const target = await connect(address).catch(async (error: unknown) => {
+    const source = await unlessInterrupted(() => connect({ connectionString }));
+    const target = await unlessInterrupted(() => connect(address)).catch(async (error: unknown) => {
       await source.end();
       throw error;
     });
     try {
-      const copied = await unlessInterrupted(copyDatabase(source, target));
+      const copied = await unlessInterrupted(() => copyDatabase(source, target));
       await target.query('analyze');
       const rows = Object.entries(copied).map(([name, count]) => [name, String(count)]);
       printTable([['TABLE', 'ROWS'], ...rows]);

@@ -15,12 +15,12 @@ export function listenForInterrupt(): void {
 }
 
 /** Returns the result of `work`. @throws the reason of `interrupted` once it aborts; the work continues until its resources close */
-export async function unlessInterrupted<T>(work: Promise<T>): Promise<T> {
+export async function unlessInterrupted<T>(work: () => Promise<T>): Promise<T> {
   interrupted.throwIfAborted();
   const done = new AbortController();
   try {
     return await Promise.race([
-      work,
+      work(),
       once(interrupted, 'abort', { signal: done.signal }).then(() => {
         throw interrupted.reason;
       }),

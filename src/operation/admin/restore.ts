@@ -59,12 +59,13 @@ export async function restoreDataFolder(from: string, config: Config): Promise<v
     );
     await giveToOwner(unfinished, dataDir);
     const finish = (address: DatabaseAddress) =>
-      unlessInterrupted(separate(address, { ...config, dataDir: unfinished }));
+      unlessInterrupted(() => separate(address, { ...config, dataDir: unfinished }));
     await restoreCluster(join(from, parts.cluster), unfinished, finish, interrupted);
   } catch (error) {
     await discardCluster(unfinished);
     await rm(unfinished, { recursive: true, force: true });
-    if (isNew) await rmdir(dataDir);
+    // Not empty where an interrupted step has just written.
+    if (isNew) await rmdir(dataDir).catch(() => undefined);
     throw error;
   }
   for (const name of await readdir(unfinished)) await rename(join(unfinished, name), join(dataDir, name));

@@ -38,7 +38,8 @@ async function reencrypt({ db, config }: AdminContext, dryRun: boolean): Promise
     } else {
       counts.changed++;
       printLine(`${dryRun ? 'to be encrypted again' : 'encrypted again'}: ${owner}`);
-      if (!dryRun) await replace(again);
+      if (!dryRun && (await replace(again)) === 0)
+        throw new Error('A secret has changed meanwhile: call the command again.');
     }
   }
   const { current, changed, unreadable } = counts;

@@ -1,4 +1,4 @@
-import { queryRows, type Database } from '../../base/db/database';
+import { changeRows, queryRows, type Database } from '../../base/db/database';
 import { sql } from '../../base/db/sql';
 import { parseId } from '../../base/ids';
 import { feedIdOfKey, rawFilePrefix } from '../../base/storage/object-key';
@@ -17,24 +17,40 @@ export async function highestStoredFeed(objectStore: ObjectStore): Promise<numbe
   return highest;
 }
 
+/** Runs that may have been made since a backup. Their numbers are far apart, and must stay exact as numbers of JavaScript. */
+const runsMargin = 100_000;
+
 /**
- * Moves all numbers of the database on, so that none is assigned again that was assigned between a backup and its restore.
+ * Moves all numbers of the database on, so that none is assigned again that was assigned between a backup and its restore. Keeps the
+ * range of feeds that it leaves out: `objects clean` keeps their files.
  * @param highestFeed - the highest number of a feed that is known elsewhere
  * @param margin - of each number
- * @returns the last number of feeds, which the next one follows
+ * @returns the last number of feeds, which the next one follows; 0 for a database without tables
  */
 export async function continueNumbers(db: Database, highestFeed: number, margin: number): Promise<number> {
   const statement = sql`
-    select setval(
+    select sequence = feeds as "isOfFeeds", last as before, setval(
         sequence,
-        greatest(last_value, case when sequence = feeds then cast(${highestFeed} as bigint) end, 0) + cast(${margin} as bigint)
-      ) as last, sequence = feeds as "isOfFeeds"
+        greatest(last, case when sequence = feeds then cast(${highestFeed} as bigint) end)
+          + case when increment_by = 1 then cast(${margin} as bigint) else least(cast(${margin} as bigint), cast(${runsMargin} as bigint)) * increment_by end
+      ) as last
     from (
-      select cast(format('%I.%I', schemaname, sequencename) as regclass) as sequence, last_value,
+      select cast(format('%I.%I', schemaname, sequencename) as regclass) as sequence, coalesce(last_value, 0) as last, increment_by,
         cast(pg_get_serial_sequence('feeds', 'feed_id') as regclass) as feeds
       from pg_sequences
       where schemaname = 'public' and sequencename not like 'knex%'
     ) as sequences`;
-  const rows = await queryRows<{ last: number; isOfFeeds: boolean }>(db, statement);
-  return rows.find(({ isOfFeeds }) => isOfFeeds)!.last;
+  const rows = await queryRows<{ isOfFeeds: boolean; before: number; last: number }>(db, statement);
+  const feeds = rows.find(({ isOfFeeds }) => isOfFeeds);
+  if (!feeds) return 0;
+  const [{ hasBlocks, hasRanges }] = (await queryRows<{ hasBlocks: boolean; hasRanges: boolean }>(
+    db,
+    sql`select to_regclass('product_blocks') is not null as "hasBlocks",
+      to_regclass('omitted_feed_numbers') is not null as "hasRanges"`,
+  )) as [{ hasBlocks: boolean; hasRanges: boolean }];
+  // Partners draw new blocks.
+  if (hasBlocks) await changeRows(db, sql`update product_blocks set next_id = last_id + 1`);
+  if (hasRanges)
+    await changeRows(db, sql`insert into omitted_feed_numbers values (${feeds.before + 1}, ${feeds.last})`);
+  return feeds.last;
 }

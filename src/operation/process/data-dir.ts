@@ -12,14 +12,18 @@ export function clusterOutside(dataDir: string): string | undefined {
   return folder === join(realpathSync(dataDir), 'postgres') ? undefined : folder;
 }
 
+/** @throws ConfigError if a restore has not completed the folder */
+export function refuseUnfinishedRestore(dataDir: string): void {
+  if (!existsSync(join(dataDir, unfinishedRestore))) return;
+  throw new ConfigError(
+    `Wrong setting DATA_DIR: a restore into ${dataDir} is in progress, or was interrupted: then empty the folder, and restore again.`,
+  );
+}
+
 /** Creates the data folder unless all data are elsewhere. @throws ConfigError if it cannot be created or written, or is incomplete */
 export function ensureDataDir(config: Config): void {
   if (config.databaseUrl && config.s3) return;
-  if (existsSync(join(config.dataDir, unfinishedRestore))) {
-    throw new ConfigError(
-      `Wrong setting DATA_DIR: a restore into ${config.dataDir} is in progress, or was interrupted: then empty the folder, and restore again.`,
-    );
-  }
+  refuseUnfinishedRestore(config.dataDir);
   try {
     createFolder(config.dataDir);
     rmdirSync(mkdtempSync(join(config.dataDir, '.probe-')));

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import type { Config } from '../../config';
 import { ConfigError } from '../../base/settings';
 import type { DatabaseAddress } from '../../base/db/database';
+import { refuseUnfinishedRestore } from './data-dir';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../../base/embedded-postgres/server';
 
 /**
@@ -16,6 +17,7 @@ export async function reachDatabase(
 ): Promise<{ address: DatabaseAddress; release: () => Promise<void> }> {
   const nothing = () => Promise.resolve();
   if (config.databaseUrl) return { address: { connectionString: config.databaseUrl }, release: nothing };
+  refuseUnfinishedRestore(config.dataDir);
   if (!existsSync(join(config.dataDir, 'postgres'))) {
     throw new ConfigError(`Wrong setting DATA_DIR: there is no database in ${config.dataDir}.`);
   }

@@ -24,6 +24,7 @@ const catalogTables = [
   'feeds',
   'idempotency_keys',
   'manual_changes',
+  'omitted_feed_numbers',
   'order_items',
   'orders',
   'partner_attention',

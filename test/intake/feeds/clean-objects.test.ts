@@ -1,6 +1,7 @@
 import { utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { cleanObjects, type CleaningResult } from '../../../src/intake/feeds/clean-objects';
+import { continueNumbers } from '../../../src/operation/database/continue-numbers';
 import { stagingKey } from '../../../src/base/storage/object-key';
 import { inChunks, eventually } from '../../support/harness';
 import { filePart, formBody, goodCsv, partnerPart, OpenUpload } from '../../support/requests';
@@ -69,6 +70,18 @@ describe('cleanObjects', () => {
     expect(result).toMatchObject({ seen: 1, removed: 1 });
     expect(lines).toEqual([expect.stringContaining(orphan)]);
     expect(await stored(service)).toEqual(all);
+  });
+
+  it('keeps files of feeds that were lost before a restore', async () => {
+    await service.db.raw("select setval(pg_get_serial_sequence('feeds', 'feed_id'), 1)");
+    await leaveBehind(orphan);
+    await continueNumbers(service.db, 2, 10);
+    const all = await stored(service);
+
+    expect((await clean()).result).toMatchObject({ removed: 0, foreign: 1 });
+    expect(await stored(service)).toEqual(all);
+    const next = await service.api.uploadFeed(goodCsv);
+    expect(next.feedId).toBe('FD00013');
   });
 
   it.each([

@@ -4,8 +4,10 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   watch,
 } from 'node:fs';
 import { join } from 'node:path';
@@ -257,6 +259,21 @@ describe('a backup of the data folder', () => {
     // The killed process holds the lease for up to a minute.
     await lease(new Date(0));
     expect(await backUp(service.dataDir, to)).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('is rejected if a folder of the data is a link, which would be left out', async () => {
+    const stopped = await startUsedService();
+    await stopped.stop();
+    const elsewhere = join(createTestFolder(), 'objects');
+    renameSync(join(stopped.dataDir, 'objects'), elsewhere);
+    symlinkSync(elsewhere, join(stopped.dataDir, 'objects'));
+    const folder = createTestFolder();
+
+    const { code, stderr } = await backUp(stopped.dataDir, join(folder, 'to'));
+
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^\S+objects is a link, which is not copied: [^\n]*\n$/);
+    expect(readdirSync(folder)).toEqual([]);
   });
 
   it('is rejected during a prune, and leaves nothing behind', async () => {

@@ -69,6 +69,24 @@ describe('a request through the proxy', () => {
     expect(proxy.requests).toEqual([{ line: `GET ${origins.http}/a.csv?b=c`, authorization }]);
   });
 
+  it('over http keeps the host of a URL whose path looks like another host', async () => {
+    await text(await requestThrough(`${origins.http}//127.0.0.1/latest/a.csv`, proxy.url));
+
+    expect(proxy.requests).toEqual([{ line: `GET ${origins.http}//127.0.0.1/latest/a.csv`, authorization }]);
+    expect(received.map(({ url, headers }) => [url, headers.host])).toEqual([
+      ['//127.0.0.1/latest/a.csv', new URL(origins.http).host],
+    ]);
+  });
+
+  it('over https to an address requires a certificate for that address', async () => {
+    const { port } = new URL(origins.https);
+
+    await expect(requestThrough(`https://127.0.0.1:${port}/`, proxy.url)).rejects.toMatchObject({
+      code: 'ERR_TLS_CERT_ALTNAME_INVALID',
+    });
+    expect(received).toEqual([]);
+  });
+
   it.each(['http', 'https'] as const)('reaches a proxy over TLS, for %s', async (protocol) => {
     const secure = await startForwardProxy({ tls: localhostCertificate });
 
