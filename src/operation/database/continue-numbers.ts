@@ -28,14 +28,19 @@ const runsMargin = 100_000;
  * @returns the last number of feeds, which the next one follows; 0 for a database without tables
  */
 export async function continueNumbers(db: Database, highestFeed: number, margin: number): Promise<number> {
+  const runs = Math.min(margin, runsMargin);
   const statement = sql`
     select sequence = feeds as "isOfFeeds", last as before, setval(
         sequence,
-        greatest(last, case when sequence = feeds then cast(${highestFeed} as bigint) end)
-          + case when increment_by = 1 then cast(${margin} as bigint) else least(cast(${margin} as bigint), cast(${runsMargin} as bigint)) * increment_by end
+        case
+          when sequence = feeds then greatest(last, cast(${highestFeed} as bigint)) + cast(${margin} as bigint)
+          when increment_by = 1 then last + cast(${margin} as bigint)
+          else last + cast(${runs} as bigint) * increment_by
+        end
       ) as last
     from (
-      select cast(format('%I.%I', schemaname, sequencename) as regclass) as sequence, coalesce(last_value, 0) as last, increment_by,
+      select cast(format('%I.%I', schemaname, sequencename) as regclass) as sequence, increment_by,
+        coalesce(last_value, start_value - increment_by) as last,
         cast(pg_get_serial_sequence('feeds', 'feed_id') as regclass) as feeds
       from pg_sequences
       where schemaname = 'public' and sequencename not like 'knex%'
@@ -43,14 +48,14 @@ export async function continueNumbers(db: Database, highestFeed: number, margin:
   const rows = await queryRows<{ isOfFeeds: boolean; before: number; last: number }>(db, statement);
   const feeds = rows.find(({ isOfFeeds }) => isOfFeeds);
   if (!feeds) return 0;
-  const [{ hasBlocks, hasRanges }] = (await queryRows<{ hasBlocks: boolean; hasRanges: boolean }>(
+  const [has] = await queryRows<{ blocks: boolean; ranges: boolean }>(
     db,
-    sql`select to_regclass('product_blocks') is not null as "hasBlocks",
-      to_regclass('omitted_feed_numbers') is not null as "hasRanges"`,
-  )) as [{ hasBlocks: boolean; hasRanges: boolean }];
+    sql`select to_regclass('product_blocks') is not null as blocks, to_regclass('omitted_feed_numbers') is not null as ranges`,
+  );
   // Partners draw new blocks.
-  if (hasBlocks) await changeRows(db, sql`update product_blocks set next_id = last_id + 1`);
-  if (hasRanges)
+  if (has!.blocks) await changeRows(db, sql`update product_blocks set next_id = last_id + 1`);
+  // The schema of an earlier release has none.
+  if (has!.ranges)
     await changeRows(db, sql`insert into omitted_feed_numbers values (${feeds.before + 1}, ${feeds.last})`);
   return feeds.last;
 }

@@ -25,10 +25,12 @@ describe('continueNumbers', () => {
 
   it('moves the numbers of runs, which are far apart, on by as many runs, and keeps them exact', async () => {
     const { db } = await createTestDatabase();
-    await db.raw("select setval('run_ids', 1000000000000)");
+    const first = 1_000_000_000_000;
 
     await continueNumbers(db, 0, 10);
-    expect(await lastOf(db, 'run_ids')).toBe(1_000_000_000_000 + 10 * 10_000_000);
+    expect(await lastOf(db, 'run_ids')).toBe(first + 9 * 10_000_000);
+    await continueNumbers(db, 0, 10);
+    expect(await lastOf(db, 'run_ids')).toBe(first + 19 * 10_000_000);
     await continueNumbers(db, 0, 999_999_999);
     expect(Number.isSafeInteger(await lastOf(db, 'run_ids'))).toBe(true);
   });

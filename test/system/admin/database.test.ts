@@ -51,7 +51,8 @@ describe('the command that prepares a restored database', () => {
     });
 
     expect(await identity()).not.toEqual(before);
-    for (const { sequencename, last_value } of await sequencesOf(db)) {
+    const moved = (await sequencesOf(db)).filter(({ sequencename }) => sequencename !== 'run_ids');
+    for (const { sequencename, last_value } of moved) {
       const last = Number(numbers.find((each) => each.sequencename === sequencename)!.last_value ?? 0);
       expect([sequencename, Number(last_value)]).toEqual([
         sequencename,
