@@ -44,8 +44,9 @@ it('OUTBOUND_PROXY is used by sources and webhooks, and no line of the log has i
 
   const tunnel = 'CONNECT events.acme.test:443';
   expect(lines()).toEqual([`GET ${url}`, tunnel, tunnel, `GET ${url}`]);
+  const reason = 'the outbound proxy responded with 407: OUTBOUND_PROXY needs other credentials';
+  await eventually('the log has the reason', () => service.stdout.includes(reason));
   const log = service.stdout;
-  expect(log).toContain('the outbound proxy responded with 407: OUTBOUND_PROXY needs other credentials');
   expect(log).toContain('webhook pinged without a response');
   for (const secret of [password, Buffer.from(`catalog:${password}`).toString('base64')]) {
     expect(log).not.toContain(secret);
