@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { readdir, realpath, rename, stat, writeFile } from 'node:fs/promises';
+import { realpath, rename, writeFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import type { Log } from '../log';
@@ -23,6 +21,7 @@ import {
 } from './files';
 import { declareDead, isPostmaster, killRest, killServer, readPidFile } from './postmaster';
 import { RestartLoop, type Owner } from './restart';
+import { startFailureOf, startLog, watchLogs } from './server-logs';
 import { onlyLock, trySessionLockSql } from '../db/locks';
 import { raw, sql } from '../db/sql';
 import { databaseTimeouts } from '../db/transaction';
@@ -170,7 +169,7 @@ async function startServer(server: Server, signal: AbortSignal): Promise<void> {
       const lines = await logged();
       // Remaining processes of a killed server end once they notice its death.
       if (lines.some((line) => line.includes('is still in use')) && Date.now() < deadline) continue;
-      const reason = reasonOf(lines) || lastLines(error);
+      const reason = startFailureOf(lines) || lastLines(error);
       throw new Error(`PostgreSQL did not start: ${reason}`, { cause: error });
     }
   }
@@ -195,46 +194,6 @@ async function unlessAborted(started: Promise<unknown>, server: Server, signal: 
     await stopServer(server, Date.now() + stopReserveMilliseconds);
   }
   await started;
-}
-
-/** The output of starts, below the folder of the data. */
-const startLog = 'start.log';
-
-/** The folder of what a server logs after its first lines, below the folder of the data. */
-const logFolder = 'log';
-
-/** @returns a function that returns the lines that a server has logged since then */
-async function watchLogs(cluster: string): Promise<() => Promise<string[]>> {
-  const before = await sizesOfLogs(cluster);
-  return async () => {
-    const lines: string[] = [];
-    for (const [file, size] of await sizesOfLogs(cluster)) {
-      const known = before.get(file) ?? 0;
-      if (size === known) continue;
-      // A file of last week is overwritten.
-      const added = createReadStream(file, { start: size < known ? 0 : known, end: size });
-      lines.push(...(await text(added)).split('\n').filter(Boolean));
-    }
-    return lines;
-  };
-}
-
-/** Returns the files of logs, which the server's account creates, and their sizes in bytes. */
-async function sizesOfLogs(cluster: string): Promise<Map<string, number>> {
-  const logged = await readdir(join(cluster, logFolder)).catch(() => []);
-  const files = [startLog, ...logged.map((name) => join(logFolder, name))].map((name) => join(cluster, name));
-  const sizeOf = async (file: string): Promise<[string, number]> => [
-    file,
-    (await stat(file).catch(() => undefined))?.size ?? 0,
-  ];
-  return new Map(await Promise.all(files.map(sizeOf)));
-}
-
-/** The lines that say why a server did not start: the errors, with their details and hints, or the last lines. */
-function reasonOf(lines: string[]): string {
-  const from = lines.findIndex((line) => /\b(FATAL|PANIC|ERROR): /.test(line));
-  const told = from < 0 ? lines.slice(-3) : lines.slice(from, from + 3);
-  return told.join(' ');
 }
 
 /** The memory of the machine, or of the container. */

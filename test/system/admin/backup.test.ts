@@ -192,6 +192,19 @@ describe('a backup of the data folder', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
+  it('whose restore ends with Ctrl-C leaves neither a server nor files', async () => {
+    const parent = createTestFolder();
+    const dataDir = join(parent, 'data');
+
+    const command = startAdmin({ DATA_DIR: dataDir }, 'restore', backup);
+    const ended = new Promise((resolve) => command.once('close', resolve));
+    await eventually('it copies files', () => existsSync(join(dataDir, '.restoring')));
+    command.kill('SIGINT');
+
+    expect(await ended).toBe(130);
+    expect(readdirSync(parent)).toEqual([]);
+  });
+
   it('is made beside a service that is starting', async () => {
     const dataDir = await usedDataDir();
     const to = join(createTestFolder(), 'beside');
